@@ -72,7 +72,7 @@ class Rounds:
         self.cost = min(self.cost, found.cost)
 
 
-async def compare(what: str, ask: Ask, server: Server, sample: bytes, options: Options, folder: Path, bar: float | None) -> None:
+async def compare(what: str, ask: Ask, server: Server, *, sample: bytes, options: Options, folder: Path, bar: float | None) -> None:
     """Probate and the bare server by turns; the best of each."""
     with servers.bare(folder, sample) as bare:
         ours, limit = Rounds(server, ask, ask.expected), Rounds(bare, ask, b"200")
@@ -92,21 +92,33 @@ async def measure(folder: Path, options: Options) -> None:
         made = await fetch(server.at, request("POST", PATH, config_map("sample")))
         create = Ask(lambda: request("POST", PATH, config_map(f"c{next(numbers):07}")), b"201")
         get = request("GET", f"{PATH}/sample")
-        await compare("get", Ask(lambda: get), server, made, options, folder, 0.45)
-        await compare("create", create, server, made, options, folder, 0.25)
+        await compare("get", Ask(lambda: get), server, sample=made, options=options, folder=folder, bar=0.45)
+        await compare("create", create, server, sample=made, options=options, folder=folder, bar=0.25)
         # With 32 clients each write waits for the disk most of the time; with more of them others are served meanwhile.
-        await compare(f"create, {MANY} clients", create._replace(connections=MANY), server, made, options, folder, 0.25)
+        await compare(
+            f"create, {MANY} clients",
+            create._replace(connections=MANY),
+            server,
+            sample=made,
+            options=options,
+            folder=folder,
+            bar=0.25,
+        )
         await fetch(server.at, request("POST", "/api/v1/namespaces", b'{"metadata":{"name":"bench-list"}}'))
         listed = itertools.count()
         filling = lambda: request("POST", LIST, config_map(f"c{next(listed):07}"))  # noqa: E731
         await load(server.at, filling, connections=8, count=LISTED, expected=b"201")
         many = await fetch(server.at, request("GET", LIST))
         ask = request("GET", LIST)
-        await compare(f"list of {LISTED}", Ask(lambda: ask, connections=8), server, many, options, folder, 0.3)
+        await compare(
+            f"list of {LISTED}", Ask(lambda: ask, connections=8), server, sample=many, options=options, folder=folder, bar=0.3
+        )
         changes = itertools.count()
         put = lambda: request("PUT", f"{LIST}/c0000000", b'{"metadata":{"name":"c0000000"},"data":{"k":"%064d"}}' % next(changes))  # noqa: E731
         changing = asyncio.create_task(load(server.at, put, connections=1, seconds=3600))
-        await compare("  ... while it changes", Ask(lambda: ask, connections=8), server, many, options, folder, None)
+        await compare(
+            "  ... while it changes", Ask(lambda: ask, connections=8), server, sample=many, options=options, folder=folder, bar=None
+        )
         changing.cancel()
         print(f"{'':24} ({next(changes):,} changes meanwhile)")
 

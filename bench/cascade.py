@@ -86,7 +86,7 @@ def _object(name: str, uid: str, owner: str | None) -> dict[str, Any]:
     return {"metadata": meta, "data": {"k": "v" * 64}}
 
 
-async def fill(path: Path, number: int, fanout: int, roots: Sequence[str] = ("root",)) -> None:
+async def fill(path: Path, number: int, fanout: int, *, roots: Sequence[str] = ("root",)) -> None:
     """A store with so many objects under each of the roots."""
     store = await open_file(path)
     space = {"metadata": {"name": NAMESPACE, "uid": "u-ns"}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
@@ -121,7 +121,7 @@ async def server(path: Path) -> AsyncIterator[tuple[int, int]]:
         await asyncio.to_thread(process.wait)
 
 
-async def request(port: int, method: str, path: str, body: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def request(port: int, method: str, path: str, *, body: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
@@ -148,10 +148,10 @@ def remove_store(path: Path) -> None:
         file.unlink()
 
 
-async def cascade(folder: Path, number: int, shape: Shape, roots: Sequence[str] = ("root",)) -> Deleted:
+async def cascade(folder: Path, number: int, shape: Shape, *, roots: Sequence[str] = ("root",)) -> Deleted:
     """The times that the roots take to go with so many dependents each, one root after the other."""
     path = folder / f"{number}-{shape.policy}-{shape.fanout}.db"
-    await fill(path, number, shape.fanout, roots)
+    await fill(path, number, shape.fanout, roots=roots)
     async with server(path) as (pid, port):
         where = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
         reader, watching = await request(port, "GET", f"{where}?watch=1")
@@ -160,7 +160,7 @@ async def cascade(folder: Path, number: int, shape: Shape, roots: Sequence[str] 
         for root in roots:
             await asyncio.sleep(ALONE_SECONDS)
             began = time.perf_counter()
-            _, writer = await request(port, "DELETE", f"{where}/{root}", orjson.dumps({"propagationPolicy": shape.policy}))
+            _, writer = await request(port, "DELETE", f"{where}/{root}", body=orjson.dumps({"propagationPolicy": shape.policy}))
             took.append(await count_deleted(reader, number + 1) - began)
             writer.close()
         memory = _peak_megabytes(pid)
@@ -249,7 +249,7 @@ async def few_among_many(folder: Path, stored: int) -> float:
 
 
 async def _post(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    reader, writer = await request(port, "POST", path, orjson.dumps(body))
+    reader, writer = await request(port, "POST", path, body=orjson.dumps(body))
     text = b""
     while True:
         text += await reader.read(1 << 16)
@@ -275,7 +275,7 @@ async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
             await asyncio.sleep(2)
         reader, watching = await request(port, "GET", f"{where}?watch=1&resourceVersion={number + 1}")
         async with prober(port) as busy:
-            _, writer = await request(port, "DELETE", f"{where}/root", orjson.dumps({"propagationPolicy": "Background"}))
+            _, writer = await request(port, "DELETE", f"{where}/root", body=orjson.dumps({"propagationPolicy": "Background"}))
             await count_deleted(reader, number + 1)
         writer.close()
         watching.close()
@@ -315,9 +315,9 @@ async def measure(folder: Path, number: int) -> Measured:
         for shape in SHAPES:
             roots = PARTS if number <= FEW else ("root",)
             limits[shape.name] += [raw(folder, number) for _ in roots]
-            done[shape.name].append(await cascade(folder, number, shape, roots))
+            done[shape.name].append(await cascade(folder, number, shape, roots=roots))
             if number == MANY:
-                in_parts[shape.name].append(await cascade(folder, number // len(PARTS), shape, PARTS))
+                in_parts[shape.name].append(await cascade(folder, number // len(PARTS), shape, roots=PARTS))
     return Measured(
         {name: number / min(min(one.seconds) for one in some) for name, some in done.items()},
         {name: number / min(some) for name, some in limits.items()},

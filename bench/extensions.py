@@ -54,7 +54,7 @@ def deployment(name: str, number: int) -> bytes:
     return body({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels}, "spec": spec})
 
 
-async def by_turns(what: str, one: Ask, other: Ask, server: Server, options: Options, bar: float | None) -> None:
+async def by_turns(what: str, one: Ask, other: Ask, *, server: Server, options: Options, bar: float | None) -> None:
     """The first beside the second."""
     first, second = Rounds(server, one, one.expected), Rounds(server, other, other.expected)
     for _ in range(options.rounds):
@@ -82,7 +82,9 @@ async def through_a_webhook(server: Server, folder: Path, options: Options) -> N
         path = f"{REGISTRATION}/validatingwebhookconfigurations"
         await fetch(server.at, request("POST", path, body({"metadata": {"name": "bench"}, "webhooks": [hook]})))
         numbers = itertools.count()
-        await by_turns("create, one webhook", creates("hooked", numbers), creates("default", numbers), server, options, None)
+        await by_turns(
+            "create, one webhook", creates("hooked", numbers), creates("default", numbers), server=server, options=options, bar=None
+        )
         await fetch(server.at, request("DELETE", f"{path}/bench"))
 
 
@@ -97,7 +99,9 @@ async def through_a_policy(server: Server, options: Options) -> None:
         await fetch(server.at, request("POST", PATH.replace("default", "hooked"), config_map("denied")))
     except SystemExit:  # so policies are evaluated
         numbers = itertools.count(5_000_000)
-        await by_turns("create, one policy", creates("hooked", numbers), creates("default", numbers), server, options, None)
+        await by_turns(
+            "create, one policy", creates("hooked", numbers), creates("default", numbers), server=server, options=options, bar=None
+        )
     else:
         say("create, one policy", "policies are not evaluated", "no bar")
 
@@ -119,7 +123,7 @@ async def by_apply(server: Server, options: Options) -> None:
         name = names[number % NUMBER]
         return request("PATCH", f"{DEPLOYMENTS}/{name}{query}", deployment(name, number), media=APPLY)
 
-    await by_turns("apply beside update", Ask(apply), Ask(update), server, options, 0.5)
+    await by_turns("apply beside update", Ask(apply), Ask(update), server=server, options=options, bar=0.5)
 
 
 def greedy() -> Any:

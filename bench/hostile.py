@@ -160,10 +160,10 @@ def prepare(server: Server, pki: Path | None, attack: str) -> None:
     if "watches" in attack and pki is not None:
         rbac, group = "/apis/rbac.authorization.k8s.io/v1/namespaces/default", "rbac.authorization.k8s.io"
         about, rules = {"metadata": {"name": MALLORY}}, [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"]}]
-        servers.ask(server, context, f"{rbac}/roles", {**about, "rules": rules})
+        servers.ask(server, context, f"{rbac}/roles", body={**about, "rules": rules})
         subjects = [{"kind": "User", "apiGroup": group, "name": MALLORY}]
         role = {"apiGroup": group, "kind": "Role", "name": MALLORY}
-        servers.ask(server, context, f"{rbac}/rolebindings", {**about, "roleRef": role, "subjects": subjects})
+        servers.ask(server, context, f"{rbac}/rolebindings", body={**about, "roleRef": role, "subjects": subjects})
 
 
 async def measure(folder: Path, attack: str, seconds: float, *, is_plain: bool = False) -> Found:

@@ -96,7 +96,7 @@ def ask(what: str, numbers: itertools.count[int], who: Who | None) -> Ask:
     return Ask(lambda: request("POST", PATH, config_map(f"c{next(numbers):07}"), token=token), b"201", context=context)
 
 
-async def compare(what: str, plain: Server, secured: Server, people: list[Who], options: Options) -> None:
+async def compare(what: str, plain: Server, secured: Server, *, people: list[Who], options: Options) -> None:
     """Everybody by turns; the best of each."""
     numbers = itertools.count()
     rounds = [Rounds(secured, one, one.expected) for one in (ask(what, numbers, who) for who in people)]
@@ -127,7 +127,7 @@ async def main(folder: Path, options: Options) -> None:
             Who("token of the file", servers.whoever(), token),
         ]
         for what in ("get", "create"):
-            await compare(what, plain, secured, people, options)
+            await compare(what, plain, secured, people=people, options=options)
 
 
 if __name__ == "__main__":

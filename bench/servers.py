@@ -59,7 +59,7 @@ def secured(folder: Path, *options: str) -> Iterator[Server]:
     port = _free_port()
     command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", *options]
     with _started([sys.executable, "-m", *command], folder) as process:
-        yield _ready(process, Address("127.0.0.1", port), "/readyz", whoever())
+        yield _ready(process, Address("127.0.0.1", port), "/readyz", context=whoever())
 
 
 def whoever() -> ssl.SSLContext:
@@ -71,13 +71,13 @@ def whoever() -> ssl.SSLContext:
 
 def fill(server: Server, context: ssl.SSLContext | None, megabytes: int) -> None:
     """Put so much into the namespace `large`."""
-    ask(server, context, "/api/v1/namespaces", {"metadata": {"name": "large"}})
+    ask(server, context, "/api/v1/namespaces", body={"metadata": {"name": "large"}})
     for number in range(megabytes):
         body = {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * 1_000_000}}
-        ask(server, context, "/api/v1/namespaces/large/configmaps", body)
+        ask(server, context, "/api/v1/namespaces/large/configmaps", body=body)
 
 
-def ask(server: Server, context: ssl.SSLContext | None, path: str, body: Any = None) -> None:
+def ask(server: Server, context: ssl.SSLContext | None, path: str, *, body: Any = None) -> None:
     """Get what is there, or post this; read the answer. Plain HTTP without a context."""
     scheme, headers = "http" if context is None else "https", {"content-type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
@@ -136,7 +136,7 @@ def _started(command: list[str], folder: Path, **environment: str) -> Iterator[s
             process.terminate()
 
 
-def _ready(process: subprocess.Popen[str], at: Address, path: str, context: ssl.SSLContext | None = None) -> Server:
+def _ready(process: subprocess.Popen[str], at: Address, path: str, *, context: ssl.SSLContext | None = None) -> Server:
     began = time.perf_counter()
     while time.perf_counter() - began < 60 and process.poll() is None:
         with contextlib.suppress(OSError), connected(at, context) as connection:

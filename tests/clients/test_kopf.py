@@ -94,7 +94,7 @@ def test_operator_handles_the_whole_life_of_an_object(
         assert orders.get(ORDERS, "a")["metadata"]["finalizers"] == ["kopf.zalando.org/KopfFinalizerMarker"]
         orders.wait_until("an event is recorded", lambda: [one for one in orders.all("events") if one["reason"] == "Baked"])
         change = {"spec": {"size": 3}}
-        orders.ask("PATCH", orders.path(ORDERS, "a"), change, "application/merge-patch+json")
+        orders.ask("PATCH", orders.path(ORDERS, "a"), change, content_type="application/merge-patch+json")
         orders.wait_until("the child follows", lambda: orders.get("configmaps", "loaf-a")["data"]["size"] == "3")
         orders.wait_until(
             "the status shows the change", lambda: orders.get(ORDERS, "a")["status"].get("bake_again/spec") == {"changed": ["size"]}
@@ -159,7 +159,10 @@ def test_operator_continues_after_a_server_failure(
             taken.remove(names[0])
         for name in taken:  # kopf ignores an object whose finalizer it set without getting the answer, until the object changes
             orders.ask(
-                "PATCH", orders.path(ORDERS, name), {"metadata": {"labels": {"news": "yes"}}}, "application/merge-patch+json"
+                "PATCH",
+                orders.path(ORDERS, name),
+                {"metadata": {"labels": {"news": "yes"}}},
+                content_type="application/merge-patch+json",
             )
         wanted = {f"loaf-{name}" for name in taken}
         orders.wait_until("every order is carried out", lambda: wanted <= set(orders.names("configmaps")))

@@ -223,9 +223,9 @@ def test_unauthenticated_requests_reveal_nothing(path: str, site: SecuredServer,
 
 
 CERTIFICATES: dict[str, Callable[[SecuredServer], certificates.SignedCertificate]] = {
-    "over": lambda site: certificates.new_leaf(site.authority, "mallory", MASTERS, EXPIRED),
-    "not begun": lambda site: certificates.new_leaf(site.authority, "mallory", MASTERS, NOT_YET_VALID),
-    "over, of others": lambda site: certificates.new_leaf(site.other_ca, "mallory", MASTERS, EXPIRED),
+    "over": lambda site: certificates.new_leaf(site.authority, "mallory", MASTERS, validity=EXPIRED),
+    "not begun": lambda site: certificates.new_leaf(site.authority, "mallory", MASTERS, validity=NOT_YET_VALID),
+    "over, of others": lambda site: certificates.new_leaf(site.other_ca, "mallory", MASTERS, validity=EXPIRED),
     "one between is over": lambda site: certificates.new_leaf(
         certificates.new_intermediate(site.other_ca, "between", EXPIRED), "mallory", MASTERS
     ),

@@ -246,7 +246,7 @@ async def test_many_deletes_show_watchers_the_deleted_values(store: Store, size:
 async def test_many_deletes_keep_an_object_that_changed_meanwhile(store: Store) -> None:
     records = await fill(store)
     late = records[17]
-    newest = await steps.update(store, late.key, b"new", late.revision)
+    newest = await steps.update(store, late.key, b"new", revision=late.revision)
     outcomes = await store.commit_many(deletes(records))
     assert outcomes[17] == FailedGuards((Unchanged(late.key, late.revision),))
     assert len(revisions(outcomes[:17] + outcomes[18:])) == len(MANY) - 1
@@ -258,7 +258,7 @@ async def test_many_deletes_under_a_guard_that_fails_delete_nothing(store: Store
     owner = await steps.create(store, KEY)
     records = await fill(store)
     guard = Unchanged(KEY, owner)
-    await steps.update(store, KEY, b"2", owner)
+    await steps.update(store, KEY, b"2", revision=owner)
     assert await store.commit_many(deletes(records, guard)) == [FailedGuards((guard,))] * len(MANY)
     assert [record for record in await store.read_many(MANY) if record] == records
 

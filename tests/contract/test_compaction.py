@@ -30,7 +30,7 @@ async def write_history(store: Store, *, versions: int = 6) -> History:
     dead = await steps.delete(store, DELETED, await steps.create(store, DELETED, b"dead"))
     found = [await steps.create(store, KEY, b"0")]
     for number in range(1, versions):
-        found.append(await steps.update(store, KEY, b"%d" % number, found[-1]))
+        found.append(await steps.update(store, KEY, b"%d" % number, revision=found[-1]))
     return History(still, dead, found)
 
 
@@ -78,7 +78,7 @@ async def test_watch_after_the_compacted_revision_delivers_all_later_changes(sto
 async def test_change_after_compaction_has_a_previous_version_from_long_before_it(store: Store) -> None:
     past = await write_history(store)
     await store.compact(past.versions[-1])
-    updated = await steps.update(store, UNCHANGED, b"moved", past.still)
+    updated = await steps.update(store, UNCHANGED, b"moved", revision=past.still)
     deleted = await steps.delete(store, UNCHANGED, updated)
     assert await steps.collect_events(store, "objects/", after=past.versions[-1], last=deleted) == [
         Event(updated, UNCHANGED, b"moved", Record(UNCHANGED, b"still", past.still)),
@@ -154,10 +154,10 @@ async def test_live_watch_goes_on_over_a_compaction(store: Store) -> None:
     async with store.watch("objects/", after=past.versions[-1]) as watch:
         taking = asyncio.create_task(steps.take_events(watch, 1))
         await asyncio.sleep(0)
-        updated = await steps.update(store, KEY, b"6", past.versions[-1])
+        updated = await steps.update(store, KEY, b"6", revision=past.versions[-1])
         assert await taking == [Event(updated, KEY, b"6", Record(KEY, b"5", past.versions[-1]))]
         await store.compact(updated)
-        last = await steps.update(store, KEY, b"7", updated)
+        last = await steps.update(store, KEY, b"7", revision=updated)
         assert await steps.take_events(watch, 1) == [Event(last, KEY, b"7", Record(KEY, b"6", updated))]
 
 
@@ -181,12 +181,12 @@ async def test_history_of_many_objects_is_removed_while_writes_go_on(store: Stor
     """Space is freed in the background; reads meanwhile must not be affected."""
     keys = [f"objects/many/{number:03}" for number in range(150)]
     first = [await steps.create(store, key, b"first") for key in keys]
-    second = [await steps.update(store, key, b"second", revision) for key, revision in zip(keys, first, strict=True)]
+    second = [await steps.update(store, key, b"second", revision=revision) for key, revision in zip(keys, first, strict=True)]
     edge = second[75]
     await store.compact(edge)
     expected = {key: b"second" if number <= 75 else b"first" for number, key in enumerate(keys)}
     for key, revision in zip(keys[:20], second, strict=False):
-        await steps.update(store, key, b"third", revision)
+        await steps.update(store, key, b"third", revision=revision)
         assert await steps.values(store, "objects/many/", at=edge) == expected
     assert [event.previous for event in await steps.collect_events(store, "objects/", after=edge, last=second[-1])][:74] == [
         Record(key, b"first", revision) for key, revision in zip(keys[76:], first[76:], strict=True)

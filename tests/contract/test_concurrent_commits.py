@@ -58,7 +58,7 @@ async def test_one_of_two_creates_of_the_same_object_succeeds(store: Store) -> N
 
 async def test_no_create_succeeds_under_a_guard_that_fails(store: Store) -> None:
     old = await steps.create(store, NAMESPACE)
-    await steps.update(store, NAMESPACE, b"closed", old)
+    await steps.update(store, NAMESPACE, b"closed", revision=old)
     guard = Unchanged(NAMESPACE, old)
     assert await commit_concurrently(store, creates(guard)) == [FailedGuards((guard,))] * len(NAMES)
     assert await store.count("objects/crowd/") == 0

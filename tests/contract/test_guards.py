@@ -47,7 +47,7 @@ async def test_absent_ignores_keys_below_the_key(store: Store) -> None:
 async def test_unchanged_holds_for_the_newest_revision_only(store: Store) -> None:
     old = await steps.create(store, PARENT)
     assert await holds(store, Unchanged(PARENT, old))
-    new = await steps.update(store, PARENT, b"2", old)
+    new = await steps.update(store, PARENT, b"2", revision=old)
     assert not await holds(store, Unchanged(PARENT, old))
     assert await holds(store, Unchanged(PARENT, new))
     assert not await holds(store, Unchanged(PARENT, Revision(new + 1)))
@@ -139,7 +139,7 @@ async def test_example_in_the_docstring_of_the_contract_is_correct(store: Store)
     entry = "owned/u1/a/objects/pods/a/x"
     first = await steps.commit(store, contract.create(KEY, b"1", add_entries=[entry]))
     assert await steps.failed_guards(store, contract.create(KEY, b"1")) == (Absent(KEY),)
-    second = await steps.update(store, KEY, b"2", first)
+    second = await steps.update(store, KEY, b"2", revision=first)
     owner, never = "objects/replicasets.apps/a/owner", Revision(first + 7)
     guard = EmptyRange("owned/u1/a/")
     assert await steps.failed_guards(store, contract.delete(owner, revision=never, guards=[guard])) == (

@@ -28,7 +28,7 @@ async def test_value_of_exactly_the_limit_is_stored_read_and_watched(store: Stor
     value = bytes(range(256)) * (store.limits.value_bytes // 256) + b"x" * (store.limits.value_bytes % 256)
     revision = await steps.create(store, KEY, value)
     assert await store.read(KEY) == Record(KEY, value, revision)
-    updated = await steps.update(store, KEY, value[::-1], revision)
+    updated = await steps.update(store, KEY, value[::-1], revision=revision)
     events = await steps.collect_events(store, "objects/", after=start, last=updated)
     assert [event.value for event in events] == [value, value[::-1]]
     assert events[1].previous == Record(KEY, value, revision)

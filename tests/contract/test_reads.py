@@ -31,7 +31,7 @@ async def test_object_with_an_empty_value_is_not_absent(store: Store) -> None:
     assert await store.read(KEY) == Record(KEY, b"", revision)
     assert await store.read(KEY, at=revision) == Record(KEY, b"", revision)
     assert await steps.failed_guards(store, contract.create(KEY, b"")) == (contract.Absent(KEY),)
-    updated = await steps.update(store, KEY, b"", revision)
+    updated = await steps.update(store, KEY, b"", revision=revision)
     assert await store.read(KEY) == Record(KEY, b"", updated)
 
 
@@ -48,7 +48,7 @@ async def test_deleted_object_is_not_read(store: Store) -> None:
 async def test_object_is_read_as_it_was_at_each_revision(store: Store) -> None:
     before = await store.revision()
     created = await steps.create(store, KEY, b"1")
-    updated = await steps.update(store, KEY, b"2", created)
+    updated = await steps.update(store, KEY, b"2", revision=created)
     deleted = await steps.delete(store, KEY, updated)
     again = await steps.create(store, KEY, b"3")
     assert await store.read(KEY, at=before) is None
@@ -61,7 +61,7 @@ async def test_object_is_read_as_it_was_at_each_revision(store: Store) -> None:
 async def test_reading_at_a_revision_in_which_others_changed_shows_the_latest_before_it(store: Store) -> None:
     created = await steps.create(store, KEY, b"1")
     other = await steps.create(store, "objects/pods/a/y")
-    await steps.update(store, KEY, b"2", created)
+    await steps.update(store, KEY, b"2", revision=created)
     assert await store.read(KEY, at=other) == Record(KEY, b"1", created)
 
 
@@ -104,7 +104,7 @@ async def test_many_keys_are_read_at_one_revision_while_they_change(store: Store
     async def write() -> None:
         for number in range(1, 60):
             for key in (first, second):
-                revisions[key] = await steps.update(store, key, b"%d" % number, revisions[key])
+                revisions[key] = await steps.update(store, key, b"%d" % number, revision=revisions[key])
                 await asyncio.sleep(0)
 
     writing = asyncio.create_task(write())

@@ -41,7 +41,7 @@ async def test_revisions_go_on_above_all_earlier_ones(engine: store_engines.Engi
 async def test_guards_hold_and_fail_as_before(engine: store_engines.Engine) -> None:
     async with open_store(engine) as store:
         old = await steps.commit(store, contract.create(KEY, b"1", add_entries=[ENTRY]))
-        new = await steps.update(store, KEY, b"2", old)
+        new = await steps.update(store, KEY, b"2", revision=old)
     async with open_store(engine) as store:
         empty = contract.EmptyRange("owned/u/")
         assert await steps.failed_guards(store, contract.update(KEY, b"", revision=old, guards=[empty])) == (
@@ -56,7 +56,7 @@ async def test_history_can_still_be_read(engine: store_engines.Engine) -> None:
         start = await store.revision()
         versions = [await steps.create(store, KEY, b"0")]
         for number in range(1, 5):
-            versions.append(await steps.update(store, KEY, b"%d" % number, versions[-1]))
+            versions.append(await steps.update(store, KEY, b"%d" % number, revision=versions[-1]))
         deleted = await steps.delete(store, KEY, versions[-1])
     async with open_store(engine) as store:
         assert await store.read(KEY, at=start) is None
@@ -92,7 +92,7 @@ async def test_compacted_history_does_not_come_back(engine: store_engines.Engine
     async with open_store(engine) as store:
         versions = [await steps.create(store, KEY, b"0")]
         for number in range(1, 5):
-            versions.append(await steps.update(store, KEY, b"%d" % number, versions[-1]))
+            versions.append(await steps.update(store, KEY, b"%d" % number, revision=versions[-1]))
         await store.compact(versions[2])
     async with open_store(engine) as store:
         with pytest.raises(errors.Gone):

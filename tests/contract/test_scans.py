@@ -224,7 +224,7 @@ async def test_pages_of_one_list_are_consistent_while_the_range_changes(store: S
         await steps.delete(store, keys[last], before[last].revision)
         await steps.create(store, f"{keys[last]}-new")
         if last + 1 < len(keys):
-            await steps.update(store, keys[last + 1], b"changed", before[last + 1].revision)
+            await steps.update(store, keys[last + 1], b"changed", revision=before[last + 1].revision)
     assert seen == before
 
 
@@ -234,7 +234,7 @@ async def test_counts_of_past_revisions_equal_those_of_lists(store: Store) -> No
     for number in range(3):
         for key in (PREFIX + "a", PREFIX + "b", "objects/zebras/z"):
             moments.append(await steps.create(store, key, b"first"))
-            moments.append(await steps.update(store, key, b"second", moments[-1]))
+            moments.append(await steps.update(store, key, b"second", revision=moments[-1]))
             if number < 2:
                 moments.append(await steps.delete(store, key, moments[-1]))
     for at in moments:

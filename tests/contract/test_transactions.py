@@ -32,7 +32,7 @@ async def test_each_commit_gets_a_higher_revision_than_all_before_it(store: Stor
 
 async def test_updates_and_deletes_get_revisions_too(store: Store) -> None:
     created = await steps.create(store, KEY)
-    updated = await steps.update(store, KEY, b"2", created)
+    updated = await steps.update(store, KEY, b"2", revision=created)
     deleted = await steps.delete(store, KEY, updated)
     again = await steps.create(store, KEY)
     assert created < updated < deleted < again
@@ -46,7 +46,7 @@ async def test_create_of_an_existing_object_fails(store: Store) -> None:
 
 async def test_update_and_delete_of_a_changed_object_fail(store: Store) -> None:
     old = await steps.create(store, KEY, b"1")
-    new = await steps.update(store, KEY, b"2", old)
+    new = await steps.update(store, KEY, b"2", revision=old)
     assert await steps.failed_guards(store, contract.update(KEY, b"3", revision=old)) == (Unchanged(KEY, old),)
     assert await steps.failed_guards(store, contract.delete(KEY, revision=old)) == (Unchanged(KEY, old),)
     assert await store.read(KEY) == Record(KEY, b"2", new)
@@ -103,7 +103,7 @@ async def test_object_and_entries_change_together(store: Store) -> None:
 
 async def test_entries_that_a_transaction_does_not_name_stay_unchanged(store: Store) -> None:
     created = await steps.commit(store, contract.create(KEY, b"1", add_entries=[ENTRY]))
-    updated = await steps.update(store, KEY, b"2", created)
+    updated = await steps.update(store, KEY, b"2", revision=created)
     assert await store.read(ENTRY) == Record(ENTRY, b"", created)
     await steps.delete(store, KEY, updated)
     assert await store.read(ENTRY) == Record(ENTRY, b"", created)

@@ -45,7 +45,7 @@ async def test_every_change_is_reported(store: Store) -> None:
     unchanged(store)
     created = await steps.create(store, f"{RANGE}x")
     assert unchanged(store).since >= created
-    updated = await steps.update(store, f"{RANGE}x", b"2", created)
+    updated = await steps.update(store, f"{RANGE}x", b"2", revision=created)
     assert unchanged(store).since >= updated
     deleted = await steps.delete(store, f"{RANGE}x", updated)
     assert unchanged(store) == UnchangedSince(deleted, deleted)

@@ -20,7 +20,7 @@ END = "the-end"
 async def write_all_kinds_of_changes(store: Store) -> list[Event]:
     """Creates, updates, deletes and recreates an object; returns the expected events."""
     created = await steps.create(store, KEY, b"1")
-    updated = await steps.update(store, KEY, b"", created)
+    updated = await steps.update(store, KEY, b"", revision=created)
     deleted = await steps.delete(store, KEY, updated)
     again = await steps.create(store, KEY, b"3")
     return [

@@ -99,7 +99,7 @@ def assert_contiguous(path: Path) -> None:
 async def surviving(crash: Crash, survival: str) -> AsyncIterator[tuple[Path, SqliteStore]]:
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        write_files(crash, Path(folder), survival, random.Random(f"{crash.number} {survival}"))  # noqa: S311
+        write_files(crash, Path(folder), survival, rng=random.Random(f"{crash.number} {survival}"))  # noqa: S311
         try:
             store = await open_file(Path(folder) / NAME)
         except errors.CannotOpen as error:

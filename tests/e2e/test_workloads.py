@@ -60,7 +60,7 @@ async def test_all_pods_of_a_drained_and_deleted_node_are_deleted(stage: Workloa
     await stage.create(DEPLOYMENTS, "web", replicas_of(6))
     await stage.create(DAEMON_SETS, "agent", {"selector": {"matchLabels": agents}, "template": template(agents)})
     await stage.pass_time(2)
-    await stage.client.patch(NODES, "", "node-1", {"spec": {"unschedulable": True}})
+    await stage.client.patch(NODES, "", "node-1", change={"spec": {"unschedulable": True}})
     evicted = [pod for pod in await stage.pods() if pod["spec"]["nodeName"] == "node-1" and pod["metadata"]["labels"] != agents]
     for pod in evicted:
         path = PODS.path(NAMESPACE, name_of(pod), "eviction")

@@ -162,7 +162,7 @@ def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: 
     told = house.http.get("/readyz?verbose").text
     assert '[+]store ok: 1 damaged objects are left out of lists: configmaps "x" in namespace "a"' in told
     assert re.search(r'^probate_store_damaged_objects\{resource="configmaps"\} 1', house.http.get("/metrics").text, re.MULTILINE)
-    event = wait_for_objects.wait_until(house.http, f"{A}/events", _event_name(house.http), lambda now: now is not None)
+    event = wait_for_objects.wait_until(house.http, f"{A}/events", _event_name(house.http), holds=lambda now: now is not None)
     assert event is not None
     assert event["involvedObject"]["kind"] == "ConfigMap"
     assert event["type"] == "Warning"
@@ -229,13 +229,13 @@ def test_a_pod_of_a_damaged_job_stays_after_the_job_is_removed(house_with_jobs: 
     house = house_with_jobs
     template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     house.create(JOBS, "x", spec={"template": template})
-    wait_for_objects.wait_until(house.http, JOBS, "x", has_a_pod)
+    wait_for_objects.wait_until(house.http, JOBS, "x", holds=has_a_pod)
     [pod] = [one["metadata"]["name"] for one in house.http.get(f"{A}/pods").json()["items"]]
     house.damage("objects/jobs.batch/a/x")
     house.restart()  # from here on, the controller has never read the Job
     house.http.request("DELETE", f"{A}/pods/{pod}", json={"gracePeriodSeconds": 0})
     house.create(JOBS, "y", spec={"template": template})
-    wait_for_objects.wait_until(house.http, JOBS, "y", has_a_pod)  # so the controller has processed all earlier objects
+    wait_for_objects.wait_until(house.http, JOBS, "y", holds=has_a_pod)  # so the controller has processed all earlier objects
     assert house.http.get(f"{A}/pods/{pod}").status_code == 200, "a Job that cannot be read was taken for one that is gone"
     assert house.remove(f"{JOBS}/x").status_code == 200
     wait_for_objects.wait_until_gone(house.http, f"{A}/pods", pod)
@@ -269,7 +269,7 @@ def test_a_namespace_leaves_with_a_damaged_object_in_it(house: House) -> None:
         assert now is not None, "the namespace was removed together with the damaged object"
         return "configmaps x" in wait_for_objects.condition(now, "NamespaceDeletionContentFailure").get("message", "")
 
-    namespace = wait_for_objects.wait_until(house.http, "/api/v1/namespaces", "a", is_reported)
+    namespace = wait_for_objects.wait_until(house.http, "/api/v1/namespaces", "a", holds=is_reported)
     assert "configmaps. has 1 resource instances" in wait_for_objects.condition(namespace, "NamespaceContentRemaining")["message"]
     assert house.remove(f"{CONFIGS}/x").status_code == 200
     wait_for_objects.wait_until_gone(house.http, "/api/v1/namespaces", "a")

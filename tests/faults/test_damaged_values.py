@@ -175,11 +175,11 @@ async def test_who_has_no_right_to_it_removes_a_damaged_object() -> None:
         damage(house, "objects/configmaps/a/x")
         rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "delete"]}
         await house.grant("ann", rule, namespace="a")
-        refused = await house.ask_as("ann", "DELETE", path, unsafe)
+        refused = await house.ask_as("ann", "DELETE", path, body=unsafe)
         assert refused.code == 403
         assert "unsafe-delete-ignore-read-errors" in refused.json["message"]
         await house.grant("ann", {**rule, "verbs": ["unsafe-delete-ignore-read-errors"]}, namespace="a")
-        assert (await house.ask_as("ann", "DELETE", path, unsafe)).code == 200
+        assert (await house.ask_as("ann", "DELETE", path, body=unsafe)).code == 200
         assert (await house.ask_as("ann", "GET", path)).code == 404
 
 

@@ -71,7 +71,7 @@ def schema(chance: Random, wild: float, depth: int = 4) -> Any:
     if chance.random() < wild / 5:
         return values.odd(chance)
     made: dict[str, Any] = {"type": chance.choice(TYPES if chance.random() < wild / 5 else TYPES[: 6 if depth else 2])}
-    made |= _inside(chance, made["type"], wild, depth)
+    made |= _inside(chance, made["type"], wild, depth=depth)
     if chance.random() < wild:
         name = chance.choice(list(EXTENSIONS))
         made[name] = chance.choice(EXTENSIONS[name])
@@ -85,7 +85,7 @@ def schema(chance: Random, wild: float, depth: int = 4) -> Any:
     return made
 
 
-def _inside(chance: Random, kind: Any, wild: float, depth: int) -> dict[str, Any]:
+def _inside(chance: Random, kind: Any, wild: float, *, depth: int) -> dict[str, Any]:
     """What objects and arrays are made of; beyond a depth it does not matter."""
     if not depth:
         return {"x-kubernetes-preserve-unknown-fields": True} if kind == "object" else {"items": {"type": "string"}}

@@ -106,7 +106,7 @@ class Fuzzer:
         @hypothesis.given(cases, st.randoms(use_true_random=False))
         def send(case: Any, chance: random.Random) -> None:
             # Drawn to the end also when there is no time left to send it: an example that draws less is taken for a flaky one.
-            request = _aimed(case.as_transport_kwargs(base_url=self._url), case, operation, chance)
+            request = _aimed(case.as_transport_kwargs(base_url=self._url), case, operation, chance=chance)
             if time.monotonic() < until:
                 self._send(request)
 
@@ -134,7 +134,7 @@ def _operations(document: dict[str, Any]) -> Iterator[Operation]:
         )
 
 
-def _aimed(request: dict[str, Any], case: Any, operation: Operation, chance: random.Random) -> dict[str, Any]:
+def _aimed(request: dict[str, Any], case: Any, operation: Operation, *, chance: random.Random) -> dict[str, Any]:
     """The request, more often than not at something that is there."""
     parts = operation.name.partition(" ")[2].split("/")
     if chance.random() < 0.6:

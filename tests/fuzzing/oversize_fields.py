@@ -55,10 +55,10 @@ def _all() -> Iterator[Field]:
     for resource in catalog.load():
         name = catalog.definition_name(resource.group, resource.version, resource.kind)
         if name is not None and "create" in resource.verbs:
-            yield from _fields(resource, {"$ref": f"#/definitions/{name}"}, (), seen)
+            yield from _fields(resource, {"$ref": f"#/definitions/{name}"}, (), seen=seen)
 
 
-def _fields(resource: Resource, schema: dict[str, Any], path: Path, seen: set[str]) -> Iterator[Field]:
+def _fields(resource: Resource, schema: dict[str, Any], path: Path, *, seen: set[str]) -> Iterator[Field]:
     reference = schema.get("$ref", "").rpartition("/")[2]
     if reference:
         if reference in seen or len(path) > MOST_DEPTH:
@@ -69,11 +69,11 @@ def _fields(resource: Resource, schema: dict[str, Any], path: Path, seen: set[st
         return
     yield from (Field(resource, path, shape, make) for shape, make in _values(schema))
     for name, part in schema.get("properties", {}).items():
-        yield from _fields(resource, part, (*path, name), seen)
+        yield from _fields(resource, part, (*path, name), seen=seen)
     if schema.get("type") == "array":
-        yield from _fields(resource, schema["items"], (*path, 0), seen)
+        yield from _fields(resource, schema["items"], (*path, 0), seen=seen)
     if "additionalProperties" in schema:
-        yield from _fields(resource, schema["additionalProperties"], (*path, "oversize"), seen)
+        yield from _fields(resource, schema["additionalProperties"], (*path, "oversize"), seen=seen)
 
 
 def _values(schema: dict[str, Any]) -> Iterator[tuple[str, Make]]:

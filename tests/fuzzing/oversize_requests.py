@@ -77,7 +77,7 @@ def _path(kind: str) -> str:
     return next(one for one in SAMPLES if one.body["kind"] == kind).path
 
 
-def _with_body(method: str, url: str, media: str, make: bodies.Make, size: int) -> Sent:
+def _with_body(method: str, url: str, size: int, *, media: str, make: bodies.Make) -> Sent:
     made = make(size)
     data = made if isinstance(made, bytes) else orjson.dumps(made)
     return {"method": method, "url": url, "data": data, "headers": {"Content-Type": media}}
@@ -92,7 +92,7 @@ def _patches() -> Iterator[Request]:
         ("apply", patches.APPLY, "Thing", applied, bodies.APPLIED),
     ):
         for name, make in table.items():
-            yield Request(f"{sort}: {name}", partial(_with_body, "PATCH", f"{_path(kind)}/a{query}", media, make))
+            yield Request(f"{sort}: {name}", partial(_with_body, "PATCH", f"{_path(kind)}/a{query}", media=media, make=make))
 
 
 def _created() -> Iterator[Request]:
@@ -106,12 +106,12 @@ def _created() -> Iterator[Request]:
         ("quantity", json, QUOTAS, bodies.QUANTITIES),
     ):
         for name, make in table.items():
-            yield Request(f"{sort}: {name}", partial(_with_body, "POST", url, media, make))
+            yield Request(f"{sort}: {name}", partial(_with_body, "POST", url, media=media, make=make))
 
 
 def _definitions() -> Iterator[Request]:
     for name, make in definitions.DEFINITIONS.items():
-        yield Request(name, partial(_with_body, "POST", DEFINITIONS, "application/json", make))
+        yield Request(name, partial(_with_body, "POST", DEFINITIONS, media="application/json", make=make))
 
 
 def _queries() -> Iterator[Request]:

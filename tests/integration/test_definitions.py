@@ -90,7 +90,7 @@ def test_objects_with_finalizers_keep_their_crd_and_its_status_says_so(http: htt
     things.make(namespace, "held", finalizers=[HOLD])
     things.make(namespace, "free")
     http.delete(f"{DEFINITIONS}/{things.name}")
-    now = wait_until(http, DEFINITIONS, things.name, is_held)
+    now = wait_until(http, DEFINITIONS, things.name, holds=is_held)
     told = condition(now, "Terminating")
     assert told["status"] == "True"
     assert told["message"] == f"1 objects of the kind are remaining; finalizers are remaining: {HOLD} in 1 resource instances"
@@ -104,7 +104,7 @@ def test_objects_cannot_be_created_while_their_crd_is_deleting(http: httpx.Clien
     http.delete(f"{DEFINITIONS}/{things.name}")
     refused = http.post(things.path(namespace), json=things.body("new"))
     assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
-    wait_until(http, DEFINITIONS, things.name, is_held)
+    wait_until(http, DEFINITIONS, things.name, holds=is_held)
     held = http.get(f"{things.path(namespace)}/held").json()
     assert http.put(f"{things.path(namespace)}/held", json={**held, "spec": {}}).status_code == 200
     release(http, f"{things.path(namespace)}/held")
@@ -119,7 +119,7 @@ def test_object_in_foreground_deletion_waits_for_its_dependents(http: httpx.Clie
     meta = {"name": "c", "finalizers": [HOLD], "ownerReferences": [{**reference, "blockOwnerDeletion": True}]}
     assert http.post(configmaps, json={"metadata": meta}).status_code == 201
     http.delete(f"{DEFINITIONS}/{things.name}")
-    wait_until(http, configmaps, "c", lambda now: now is not None and "deletionTimestamp" in now["metadata"])
+    wait_until(http, configmaps, "c", holds=lambda now: now is not None and "deletionTimestamp" in now["metadata"])
     assert http.get(f"{things.path(namespace)}/owner").json()["metadata"]["finalizers"] == ["foregroundDeletion"]
     release(http, f"{configmaps}/c")
     things.until_gone()
@@ -140,7 +140,7 @@ def test_crd_whose_finalizers_were_removed_is_deleted_with_its_last_object(
 ) -> None:
     things.make(namespace, "held", finalizers=[HOLD])
     http.delete(f"{DEFINITIONS}/{things.name}")
-    wait_until(http, DEFINITIONS, things.name, is_held)
+    wait_until(http, DEFINITIONS, things.name, holds=is_held)
     release(http, f"{DEFINITIONS}/{things.name}")
     assert http.get(f"{things.path(namespace)}/held").status_code == 200
     release(http, f"{things.path(namespace)}/held")
@@ -153,7 +153,7 @@ def test_foreign_finalizer_keeps_a_crd_without_objects(http: httpx.Client, names
     media = {"Content-Type": "application/merge-patch+json"}
     assert http.patch(f"{DEFINITIONS}/{things.name}", json=patch, headers=media).status_code == 200
     http.delete(f"{DEFINITIONS}/{things.name}")
-    now = wait_until(http, DEFINITIONS, things.name, lambda now: now is None or now["metadata"]["finalizers"] == [HOLD])
+    now = wait_until(http, DEFINITIONS, things.name, holds=lambda now: now is None or now["metadata"]["finalizers"] == [HOLD])
     assert (condition(now, "Terminating")["status"], condition(now, "Terminating")["reason"]) == (
         "False",
         "InstanceDeletionCompleted",
@@ -178,7 +178,7 @@ def test_crd_deletion_continues_after_a_restart(tmp_path: Path) -> None:
             served.http,
             DEFINITIONS,
             things.name,
-            lambda now: is_held(now) and "1 objects" in condition(now, "Terminating")["message"],
+            holds=lambda now: is_held(now) and "1 objects" in condition(now, "Terminating")["message"],
         )
         release(served.http, f"{things.path('default')}/held")
         things.until_gone()

@@ -109,7 +109,7 @@ def test_other_content_is_not_deleted_while_a_pod_remains(http: httpx.Client, na
     make(http, f"{inside}/pods", "free", spec=CONTAINERS)
     make(http, f"{inside}/configmaps", "settings")
     http.delete(inside)
-    now = wait_until(http, NAMESPACES, namespace, remaining)
+    now = wait_until(http, NAMESPACES, namespace, holds=remaining)
     assert condition(now, "NamespaceContentRemaining")["message"] == "Some resources are remaining: pods. has 1 resource instances"
     assert http.get(f"{inside}/pods/free").status_code == 404
     assert "deletionTimestamp" not in http.get(f"{inside}/configmaps/settings").json()["metadata"]
@@ -123,7 +123,7 @@ def test_terminating_pod_keeps_the_namespace(http: httpx.Client, namespace: str)
     make(http, f"{inside}/pods", "running", spec={**CONTAINERS, "nodeName": "n"})
     make(http, f"{inside}/configmaps", "settings")
     http.delete(inside)
-    wait_until(http, NAMESPACES, namespace, remaining)
+    wait_until(http, NAMESPACES, namespace, holds=remaining)
     assert http.get(f"{inside}/pods/running").json()["metadata"]["deletionGracePeriodSeconds"] == 30
     assert http.get(f"{inside}/configmaps/settings").status_code == 200
     http.delete(f"{inside}/pods/running", params={"gracePeriodSeconds": "0"})
@@ -138,7 +138,7 @@ def test_blocked_namespace_reports_what_blocks_it(http: httpx.Client, namespace:
     make(http, f"{inside}/secrets", "three", finalizers=(HOLD,))
     make(http, f"{inside}/secrets", "free")
     http.delete(inside)
-    now = wait_until(http, NAMESPACES, namespace, remaining)
+    now = wait_until(http, NAMESPACES, namespace, holds=remaining)
     assert now is not None
     told = {one["type"]: (one["status"], one["reason"]) for one in now["status"]["conditions"]}
     assert list(told.items()) == [
@@ -154,7 +154,10 @@ def test_blocked_namespace_reports_what_blocks_it(http: httpx.Client, namespace:
     assert condition(now, "NamespaceFinalizersRemaining")["message"] == by
     release(http, f"{inside}/configmaps/two")
     wait_until(
-        http, NAMESPACES, namespace, lambda now: "configmaps. has 1 " in condition(now, "NamespaceContentRemaining")["message"]
+        http,
+        NAMESPACES,
+        namespace,
+        holds=lambda now: "configmaps. has 1 " in condition(now, "NamespaceContentRemaining")["message"],
     )
     release(http, f"{inside}/configmaps/one")
     release(http, f"{inside}/secrets/three")
@@ -166,7 +169,7 @@ def test_terminating_namespace_accepts_updates_but_no_creates(http: httpx.Client
     inside = f"{NAMESPACES}/{namespace}"
     held = make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
     http.delete(inside)
-    wait_until(http, NAMESPACES, namespace, remaining)
+    wait_until(http, NAMESPACES, namespace, holds=remaining)
     refused = http.post(f"{inside}/configmaps", json={"metadata": {"name": "new"}})
     assert (refused.status_code, refused.json()["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
     now = http.get(f"{inside}/configmaps/held").json()
@@ -197,7 +200,7 @@ def test_namespace_finalized_by_hand_is_removed_with_its_last_content(http: http
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
     http.delete(inside)
-    now = wait_until(http, NAMESPACES, namespace, remaining)
+    now = wait_until(http, NAMESPACES, namespace, holds=remaining)
     assert now is not None
     finalized = http.put(f"{inside}/finalize", json={**now, "spec": {"finalizers": []}})
     assert finalized.status_code == 200
@@ -216,7 +219,7 @@ def test_foreign_finalizer_in_spec_keeps_the_empty_namespace(http: httpx.Client,
     assert changed.status_code == 200, changed.text
     make(http, f"{inside}/configmaps", "c")
     http.delete(inside)
-    now = wait_until(http, NAMESPACES, namespace, lambda now: now is None or "kubernetes" not in now["spec"]["finalizers"])
+    now = wait_until(http, NAMESPACES, namespace, holds=lambda now: now is None or "kubernetes" not in now["spec"]["finalizers"])
     assert now is not None
     assert now["spec"]["finalizers"] == ["example.com/a", "example.com/b"]
     assert http.get(f"{inside}/configmaps").json()["items"] == []
@@ -230,9 +233,9 @@ def test_finalizers_in_metadata_keep_the_empty_namespace(http: httpx.Client, nam
     make(http, NAMESPACES, held, finalizers=(HOLD,))
     make(http, f"{NAMESPACES}/{held}/configmaps", "c", finalizers=(HOLD,))
     http.delete(f"{NAMESPACES}/{held}")
-    wait_until(http, NAMESPACES, held, remaining)
+    wait_until(http, NAMESPACES, held, holds=remaining)
     release(http, f"{NAMESPACES}/{held}/configmaps/c")
-    now = wait_until(http, NAMESPACES, held, lambda now: now is None or not now["spec"].get("finalizers"))
+    now = wait_until(http, NAMESPACES, held, holds=lambda now: now is None or not now["spec"].get("finalizers"))
     assert now is not None
     assert {one["status"] for one in now["status"]["conditions"]} == {"False"}
     release(http, f"{NAMESPACES}/{held}")
@@ -274,7 +277,7 @@ async def test_objects_created_while_the_namespace_terminates_are_not_left_behin
             creators = [Creator(served.http.base_url, name, number) for number in range(4)]
             for creator in creators:
                 creator.start()
-            wait_until(served.http, f"{NAMESPACES}/{name}/configmaps", "0-5", lambda now: now is not None)
+            wait_until(served.http, f"{NAMESPACES}/{name}/configmaps", "0-5", holds=lambda now: now is not None)
             served.http.delete(f"{NAMESPACES}/{name}")
             wait_until_gone(served.http, NAMESPACES, name)
             for creator in creators:
@@ -293,7 +296,7 @@ async def test_namespace_deletion_continues_after_a_restart(tmp_path: Path) -> N
         for number in range(500):
             make(served.http, f"{NAMESPACES}/many/configmaps", f"c{number}")
         served.http.delete(f"{NAMESPACES}/held")
-        wait_until(served.http, NAMESPACES, "held", remaining)
+        wait_until(served.http, NAMESPACES, "held", holds=remaining)
         served.http.delete(f"{NAMESPACES}/many")
         served.kill()
     with serving("sqlite:store.db", tmp_path) as served:

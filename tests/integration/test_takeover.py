@@ -46,7 +46,7 @@ def made(server: wait_for_objects.RunningServer, number: int) -> str:
         server.http,
         REPLICA_SETS,
         "web",
-        lambda now: now is not None and (now.get("status") or {}).get("replicas") == number,
+        holds=lambda now: now is not None and (now.get("status") or {}).get("replicas") == number,
     )
     assert found is not None
     return str(server.http.get(f"{LEASES}/probate").json()["spec"]["holderIdentity"])

@@ -66,7 +66,7 @@ def until_made(http: httpx.Client, number: int) -> None:
         http,
         "/apis/apps/v1/namespaces/default/replicasets",
         "web",
-        lambda now: now is not None and (now.get("status") or {}).get("replicas") == number,
+        holds=lambda now: now is not None and (now.get("status") or {}).get("replicas") == number,
     )
     assert found is not None
     assert len(http.get("/api/v1/namespaces/default/pods").json()["items"]) == number

@@ -51,7 +51,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kubectl(version: str, kubectls: Path, kubeconfig: Path, homes: Path, tmp_path: Path) -> Kubectl:
-    return Kubectl(kubectls / version / "kubectl", kubeconfig, homes / version, tmp_path)
+    return Kubectl(kubectls / version / "kubectl", kubeconfig, homes / version, folder=tmp_path)
 
 
 @pytest.fixture

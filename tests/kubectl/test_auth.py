@@ -11,7 +11,7 @@ from support.kubectl_program import Kubectl
 
 @pytest.fixture
 def kubectl(kubectls: Path, kubeconfig: Path, homes: Path, tmp_path: Path) -> Kubectl:
-    return Kubectl(kubectls / "1.37" / "kubectl", kubeconfig, homes / "1.37", tmp_path)
+    return Kubectl(kubectls / "1.37" / "kubectl", kubeconfig, homes / "1.37", folder=tmp_path)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_kubectl_decodes_every_field(
     assert schema is not None
     complete = {"apiVersion": api_version, "kind": kind, **Filler().object(schema)}
     with serving_object(complete) as url:
-        kubectl = Kubectl(kubectls / version / "kubectl", tmp_path / "kubeconfig", homes / version, tmp_path)
+        kubectl = Kubectl(kubectls / version / "kubectl", tmp_path / "kubeconfig", homes / version, folder=tmp_path)
         printed = kubectl("--server", url, *command.split(), "-o", "json", "--show-managed-fields")
     assert json.loads(printed) == complete
 

@@ -63,11 +63,11 @@ class Client:
             items = {one["metadata"]["name"]: object_version(one) for one in answer.body["items"]}
             items = {name: one for name, one in items.items() if name.startswith(KEY)}
             version = int(answer.body["metadata"]["resourceVersion"])
-            self._record(api, answer, "list", "", items=items, version=version)
+            self._record(api, answer, "list", key="", items=items, version=version)
 
     async def create(self, key: str) -> None:
         value = self._value()
-        await self._write("create", key, "POST", self._path, self._object(key, value), value=value)
+        await self._write("create", key, method="POST", path=self._path, body=self._object(key, value), value=value)
 
     async def update(self, key: str) -> None:
         """Compares and swaps with the last version read; reads the object first if there is none."""
@@ -76,31 +76,31 @@ class Client:
         if expected := self._known.get(key):
             value = self._value()
             body = self._object(key, value, resourceVersion=str(expected.version))
-            await self._write("update", key, "PUT", f"{self._path}/{key}", body, value=value, expected=expected)
+            await self._write("update", key, method="PUT", path=f"{self._path}/{key}", body=body, value=value, expected=expected)
 
     async def put(self, key: str) -> None:
         value = self._value()
-        await self._write("put", key, "PUT", f"{self._path}/{key}", self._object(key, value), value=value)
+        await self._write("put", key, method="PUT", path=f"{self._path}/{key}", body=self._object(key, value), value=value)
 
     async def delete(self, key: str) -> None:
-        await self._write("delete", key, "DELETE", f"{self._path}/{key}", None)
+        await self._write("delete", key, method="DELETE", path=f"{self._path}/{key}", body=None)
 
     async def delete_unchanged(self, key: str) -> None:
         if expected := self._known.get(key):
             body = {"preconditions": {"resourceVersion": str(expected.version)}}
-            await self._write("delete", key, "DELETE", f"{self._path}/{key}", body, expected=expected)
+            await self._write("delete", key, method="DELETE", path=f"{self._path}/{key}", body=body, expected=expected)
 
     async def _read(self, kind: Kind, key: str, **fields: Any) -> None:
         api = self._api()
         answer = await api.request("GET", f"{self._path}/{key}", **fields)
         if answer.outcome == "ok":
             current = self._known[key] = object_version(answer.body)
-            self._record(api, answer, kind, key, found=current.value, version=current.version)
+            self._record(api, answer, kind, key=key, found=current.value, version=current.version)
         elif answer.outcome == "absent":
             self._known.pop(key, None)
-            self._record(api, answer, kind, key, outcome="ok")
+            self._record(api, answer, kind, key=key, outcome="ok")
 
-    async def _write(self, kind: Kind, key: str, method: str, path: str, body: Any, **fields: Any) -> None:
+    async def _write(self, kind: Kind, key: str, *, method: str, path: str, body: Any, **fields: Any) -> None:
         api = self._api()
         answer = await api.request(method, path, body)
         if answer.outcome == "ok" and kind != "delete":
@@ -109,9 +109,9 @@ class Client:
             self._known[key], fields["version"] = now, now.version
         if answer.outcome == "conflict" and "expected" not in fields:  # the server gave up: other writers were faster each time
             fields["outcome"] = "failed"
-        self._record(api, answer, kind, key, **fields)
+        self._record(api, answer, kind, key=key, **fields)
 
-    def _record(self, api: ApiClient, answer: Answer, kind: Kind, key: str, **fields: Any) -> None:
+    def _record(self, api: ApiClient, answer: Answer, kind: Kind, *, key: str, **fields: Any) -> None:
         complete = {"outcome": answer.outcome, **fields}
         end = None if complete["outcome"] == "unknown" else answer.end
         self.done.append(

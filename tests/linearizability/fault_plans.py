@@ -85,8 +85,8 @@ def _etcd_fault(rng: random.Random, servers: int, members: int) -> Fault:
     if kind in ON_MEMBERS:
         return _fault(rng, kind, rng.randrange(members))
     peer = rng.choice((USED, USED, ALL)) if kind in ON_CONNECTIONS else USED
-    return _fault(rng, kind, rng.randrange(servers), peer)
+    return _fault(rng, kind, rng.randrange(servers), peer=peer)
 
 
-def _fault(rng: random.Random, kind: str, target: int, peer: int = USED) -> Fault:
+def _fault(rng: random.Random, kind: str, target: int, *, peer: int = USED) -> Fault:
     return Fault(kind, round(rng.uniform(0.1, 1.2), 3), round(rng.uniform(0.1, 1.0), 3), target, peer)

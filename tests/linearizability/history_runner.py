@@ -170,7 +170,7 @@ async def create_history(target: Target, plan: Plan) -> History:
     return await HistoryRun(target, plan).history()
 
 
-def check_plan(loop: LoopThread, target: Target, plan: Plan, folder: Path) -> History:
+def check_plan(loop: LoopThread, target: Target, plan: Plan, *, folder: Path) -> History:
     """Creates the history of a plan and checks it. If there are problems, saves the history and fails the test."""
     history = loop.run(create_history(target, plan))
     if found := history_checks.problems(history):

@@ -33,5 +33,5 @@ def loop(target: EtcdTarget) -> Iterator[LoopThread]:
 def test_requests_to_two_servers_while_members_and_connections_fail(
     loop: LoopThread, target: EtcdTarget, seed: int, tmp_path: Path
 ) -> None:
-    history = check_plan(loop, target, fault_plans.etcd(seed), tmp_path)
+    history = check_plan(loop, target, fault_plans.etcd(seed), folder=tmp_path)
     assert sum(one.is_write and one.outcome == "ok" for one in history.operations) > 3, "the clients committed no writes"

@@ -31,5 +31,5 @@ def loop(target: Target) -> Iterator[LoopThread]:
 
 @pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.long) for seed in MANY)])
 def test_requests_to_a_server_that_is_killed_and_paused(loop: LoopThread, target: Target, seed: int, tmp_path: Path) -> None:
-    history = check_plan(loop, target, fault_plans.sqlite(seed), tmp_path)
+    history = check_plan(loop, target, fault_plans.sqlite(seed), folder=tmp_path)
     assert sum(one.is_write and one.outcome == "ok" for one in history.operations) > 3, "the clients committed no writes"

@@ -92,7 +92,7 @@ class State:
         self.time += 1
         new = {"metadata": {}, "spec": spec}
         self.entries = field_managers.track_update(
-            self.entries, self._differences(new), FieldManager(manager, "v1"), f"{self.time:03}"
+            self.entries, self._differences(new), FieldManager(manager, "v1"), now=f"{self.time:03}"
         )
         self.object = new
 

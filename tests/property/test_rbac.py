@@ -36,7 +36,7 @@ def test_cached_decisions_equal_the_reference_evaluator(
     for object_, is_gone in history:
         kind, meta = object_["kind"], object_["metadata"]
         key = (f"{kind.lower()}s", meta.get("namespace", ""), meta["name"])
-        resolver.put(*key, None if is_gone else object_)
+        resolver.put(*key, object_=None if is_gone else object_)
         existing.pop(key, None) if is_gone else existing.update({key: object_})
         user_rules = UserRules(resolver, User(*user))
         for request in requests * 2:

@@ -147,13 +147,13 @@ def _exemption(namespace: str, *, is_binding: bool) -> Object:
 
 async def _write(house: RbacServer, namespace: str, rules: list[Object]) -> Any:
     desired = role("wanted", namespace, rules)
-    return await house.ask_as("ann", "POST", collection_path(desired), desired)
+    return await house.ask_as("ann", "POST", collection_path(desired), body=desired)
 
 
 async def _bind(house: RbacServer, namespace: str, rules: list[Object]) -> Any:
     await replace(house, role("wanted", "", rules))
-    desired = binding("wanted", namespace, ("ClusterRole", "wanted"), [{"kind": "User", "name": "eve", "apiGroup": GROUP}])
-    return await house.ask_as("ann", "POST", collection_path(desired), desired)
+    desired = binding("wanted", namespace, ("ClusterRole", "wanted"), subjects=[{"kind": "User", "name": "eve", "apiGroup": GROUP}])
+    return await house.ask_as("ann", "POST", collection_path(desired), body=desired)
 
 
 PARTS = st.lists(st.tuples(LABELS, RULES), min_size=1, max_size=3)
@@ -177,7 +177,7 @@ async def _compare_aggregated(parts: list[Any], sums: list[Any], requests: list[
         aggregated_role(f"sum-{number}", labels | TEST_LABEL, selectors_of_role[number]) for number, (labels, _) in enumerate(sums)
     ]
     subjects = [{"kind": "User", "name": "ann", "apiGroup": GROUP}]
-    objects += [binding(f"b-{number}", "a", ("ClusterRole", f"sum-{number}"), subjects) for number in range(len(sums))]
+    objects += [binding(f"b-{number}", "a", ("ClusterRole", f"sum-{number}"), subjects=subjects) for number in range(len(sums))]
     async with in_memory("roles") as cluster:
         await cluster.create("namespaces", "", {"metadata": {"name": "a"}})
         for object_ in reversed(objects):  # the aggregated roles first: they must follow changes of their parts

@@ -91,7 +91,7 @@ async def recording_deletions(house: InProcessServer) -> AsyncGenerator[Deletion
                 for event in events:
                     deletion_log.record(event)
 
-    controller = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), world, house.clock), world, house.clock)
+    controller = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), world, house.clock), world, clock=house.clock)
     working = [asyncio.ensure_future(follow()), asyncio.ensure_future(controller.run())]
     try:
         yield deletion_log

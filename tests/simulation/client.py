@@ -20,7 +20,7 @@ class Client:
     """Sends one client's requests. Objects that it creates become known to all clients."""
 
     def __init__(
-        self, name: str, machine: Machine, judge: Judge, memory: KnownObjects, rng: random.Random, log: Callable[[str], None]
+        self, name: str, machine: Machine, judge: Judge, *, memory: KnownObjects, rng: random.Random, log: Callable[[str], None]
     ) -> None:
         self._name = name
         self._machine = machine

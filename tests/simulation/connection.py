@@ -29,7 +29,7 @@ class Connection:
     A direct one receives responses and watch events without ASGI.
     """
 
-    def __init__(self, method: str, path: str, query: str, body: Any, media: str, *, is_direct: bool) -> None:
+    def __init__(self, method: str, path: str, query: str, *, body: Any, media: str, is_direct: bool) -> None:
         headers = [(b"content-type", media.encode())]
         self.scope: MutableMapping[str, Any] = {
             "type": "http",

@@ -126,7 +126,7 @@ class CredentialRun:
 
     async def _run(self) -> None:
         inner = await open_memory()
-        store: Any = FaultyStore(inner, self._faults, contextvars.copy_context(), lambda *_: None, lambda: None)
+        store: Any = FaultyStore(inner, self._faults, contextvars.copy_context(), written=lambda *_: None, die=lambda: None)
         api = ServerContext(store, KindRegistry(store, catalog.load()), self._clock, new_uid=self._uid, random=self._rng)
         api.service_accounts = TokenIssuer(store, self._clock, key=lambda: PEM)
         await namespaces.ensure_namespaces(api)
@@ -260,7 +260,7 @@ class CredentialRun:
             raise CredentialError(f"a token of kind {token.kind} was answered {code} although it is good")
 
     async def _ask(self, method: str, path: str, body: Any = None, *, token: Token | None = None) -> Answer:
-        connection = Connection(method, path, "", body, "application/json", is_direct=False)
+        connection = Connection(method, path, "", body=body, media="application/json", is_direct=False)
         if token is not None:
             connection.scope["headers"] = [*connection.scope["headers"], (b"authorization", f"Bearer {token.text}".encode())]
         app = self._everybody if token is None else self._app

@@ -43,7 +43,9 @@ Written = Callable[[Sequence[Txn], Sequence[CommitResult], str], None]
 class FaultyStore:
     """A store with these faults. `die` ends the process."""
 
-    def __init__(self, inner: SqliteStore, faults: FaultSchedule, disk: Context, written: Written, die: Callable[[], None]) -> None:
+    def __init__(
+        self, inner: SqliteStore, faults: FaultSchedule, disk: Context, *, written: Written, die: Callable[[], None]
+    ) -> None:
         self._inner = inner
         self._faults = faults
         self._disk = disk

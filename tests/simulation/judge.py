@@ -131,7 +131,7 @@ class Judge:
         elif answer.code == 404 and before and before[-1].after is not None and all(change.after for change in possible):
             raise self._violation(f"{key} was not found although it was there all the time, since {before[-1].revision}")
 
-    def listed(self, answer: Answer, kind: Kind, namespace: str, since: int) -> None:
+    def listed(self, answer: Answer, kind: Kind, namespace: str, *, since: int) -> None:
         """Checks that a list shows a range exactly as it was at its revision, which is not before the request."""
         self.sane(answer)
         if answer.code != 200:

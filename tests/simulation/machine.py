@@ -53,7 +53,7 @@ PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 class Machine:
     """One machine. `log` is called with what happens to it."""
 
-    def __init__(self, loop: VirtualLoop, seed: object, faults: FaultSchedule, judge: Judge, log: Callable[[str], None]) -> None:
+    def __init__(self, loop: VirtualLoop, seed: object, faults: FaultSchedule, *, judge: Judge, log: Callable[[str], None]) -> None:
         self.inner: SqliteStore | None = None
         self.lives = 0
         self._loop = loop
@@ -116,7 +116,7 @@ class Machine:
         if process is None or process.app is None or not self.is_up:
             raise Lost
         is_direct = self._random.random() < 0.5
-        connection = Connection(method, path, query, body, media or "application/json", is_direct=is_direct)
+        connection = Connection(method, path, query, body=body, media=media or "application/json", is_direct=is_direct)
         context = self._context(process)
         context.run(ACTOR.set, who)
         task = self._loop.create_task(process.app(connection.scope, connection.receive, connection.send), context=context)
@@ -147,7 +147,7 @@ class Machine:
         self._log("the server starts")
         self._judge.clock_was_set = self._judge.clock_was_set or self._clock.wrong != 0.0
         process = self._process = Process()
-        self._store = FaultyStore(self.inner, self._faults, self._outside, self._judge.written, self.crash)
+        self._store = FaultyStore(self.inner, self._faults, self._outside, written=self._judge.written, die=self.crash)
         self._store.compacting = functools.partial(self._judge.compacting, keep=self._faults.rates.history)
         self._loop.create_task(self._main(process, self._store), context=self._context(process))
         return process

@@ -66,7 +66,7 @@ class Run:
         self._loop = VirtualLoop(seed)
         self._faults = FaultSchedule(seed)
         self._judge = Judge(self._log, self._loop.fail)
-        self._machine = Machine(self._loop, seed, self._faults, self._judge, self._log)
+        self._machine = Machine(self._loop, seed, self._faults, judge=self._judge, log=self._log)
         self._external_controllers = ExternalControllers(self._machine, self._judge, pause=self._faults.rates.pace * 10, seed=seed)
         self._rng = random.Random(f"chaos {seed}")  # noqa: S311
         self._watchers: list[Watcher] = []
@@ -150,13 +150,13 @@ class Run:
 
     def _user(self, name: str, known: deque[KnownObject]) -> User:
         pace = self._faults.rates.pace
-        return User(name, self._machine, self._judge, known, pace=pace, seed=self._seed, log=self._log)
+        return User(name, self._machine, self._judge, known=known, pace=pace, seed=self._seed, log=self._log)
 
     def _watcher(self, name: str) -> Watcher:
         kind = self._rng.choice(kinds.KINDS)
         namespace = self._rng.choice(("", *NAMESPACES)) if kind.is_namespaced else ""
         patience = self._rng.choice((0.01, 0.1, 1.0))
-        return Watcher(name, self._machine, self._judge, kind, namespace, patience=patience, seed=self._seed)
+        return Watcher(name, self._machine, self._judge, kind=kind, namespace=namespace, patience=patience, seed=self._seed)
 
     async def _trouble(self) -> None:
         """Stops or kills the server at random times."""

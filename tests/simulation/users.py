@@ -56,8 +56,8 @@ class User:
         name: str,
         machine: Machine,
         judge: Judge,
-        known: deque[KnownObject],
         *,
+        known: deque[KnownObject],
         pace: float,
         seed: object,
         log: Callable[[str], None],
@@ -67,7 +67,7 @@ class User:
         self._pace = pace
         self._rng = random.Random(f"{name} {seed}")  # noqa: S311
         self._memory = KnownObjects(known, self._rng)
-        self._client = Client(name, machine, judge, self._memory, self._rng, log)
+        self._client = Client(name, machine, judge, memory=self._memory, rng=self._rng, log=log)
         self._scopes = ScopeUser(self._client, self._rng)
         actions: list[tuple[Callable[[], Awaitable[None]], int]] = [
             (self._create, 34),
@@ -241,7 +241,7 @@ class User:
         kind = self._rng.choice(kinds.MADE)
         namespace = self._rng.choice(("", *NAMESPACES)) if kind.is_namespaced else ""
         since = self._judge.history.revision
-        self._judge.listed(await self._client.ask("GET", kind.path(namespace)), kind, namespace, since)
+        self._judge.listed(await self._client.ask("GET", kind.path(namespace)), kind, namespace, since=since)
 
     async def _delete_many(self) -> None:
         kind = self._rng.choice((kinds.CONFIG, kinds.SECRET, kinds.THING))

@@ -19,7 +19,7 @@ class Watcher:
     """Lists once, then watches and resumes forever."""
 
     def __init__(
-        self, name: str, machine: Machine, judge: Judge, kind: Kind, namespace: str, *, patience: float, seed: object
+        self, name: str, machine: Machine, judge: Judge, *, kind: Kind, namespace: str, patience: float, seed: object
     ) -> None:
         self.name = name
         self._machine = machine
@@ -46,7 +46,7 @@ class Watcher:
     async def _list(self) -> None:
         since = self._judge.history.revision
         answer = await self._machine.ask(self.name, "GET", self._path)
-        self._judge.listed(answer, self._kind, self._namespace, since)
+        self._judge.listed(answer, self._kind, self._namespace, since=since)
         if answer.code == 200:
             self._position = int(answer.body["metadata"]["resourceVersion"])
 

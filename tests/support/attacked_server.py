@@ -95,7 +95,7 @@ def run_attacked_server(folder: Path, *options: str, descriptors: int = 0) -> It
     command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0"]
     command += ["--patience", f"{PATIENCE_SECONDS}s", "--controllers", "collector,namespaces,definitions", *options]
     limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))) if descriptors else None
-    with (folder / "log").open("w") as log, _run(command, folder, log, limit) as process:
+    with (folder / "log").open("w") as log, _run(command, folder, log, limit=limit) as process:
         assert process.stdout is not None
         greeting = re.search(r"https?://\S+?:\d+", process.stdout.readline())
         assert greeting is not None
@@ -109,7 +109,7 @@ def run_attacked_server(folder: Path, *options: str, descriptors: int = 0) -> It
 
 
 @contextmanager
-def _run(command: list[str], folder: Path, log: Any, limit: Callable[[], None] | None) -> Iterator[subprocess.Popen[str]]:
+def _run(command: list[str], folder: Path, log: Any, *, limit: Callable[[], None] | None) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder, preexec_fn=limit) as process:  # noqa: PLW1509
         try:
             yield process

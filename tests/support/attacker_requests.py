@@ -51,7 +51,7 @@ def deployment(name: str) -> Object:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
-async def write_metadata(server: RbacServer, user: str, path: str, meta: Object) -> dict[str, Response]:
+async def write_metadata(server: RbacServer, user: str, path: str, *, meta: Object) -> dict[str, Response]:
     """Writes these metadata of an existing object by every method. Returns the response to each."""
     current = (await server.request("GET", path)).json
     updated = {**current, "metadata": {**current["metadata"], **meta}}
@@ -63,11 +63,13 @@ async def write_metadata(server: RbacServer, user: str, path: str, meta: Object)
     steps = [{"op": "add", "path": f"/metadata/{name}", "value": value} for name, value in meta.items()]
     forced = {"fieldManager": user, "force": "true"}
     return {
-        "update": await server.ask_as(user, "PUT", path, updated),
-        "merge": await server.ask_as(user, "PATCH", path, {"metadata": meta}, media=MERGE),
-        "strategic": await server.ask_as(user, "PATCH", path, {"metadata": meta}, media="application/strategic-merge-patch+json"),
-        "json": await server.ask_as(user, "PATCH", path, steps, media="application/json-patch+json"),
-        "apply": await server.ask_as(user, "PATCH", path, document, media=APPLY, query=forced),
+        "update": await server.ask_as(user, "PUT", path, body=updated),
+        "merge": await server.ask_as(user, "PATCH", path, body={"metadata": meta}, media=MERGE),
+        "strategic": await server.ask_as(
+            user, "PATCH", path, body={"metadata": meta}, media="application/strategic-merge-patch+json"
+        ),
+        "json": await server.ask_as(user, "PATCH", path, body=steps, media="application/json-patch+json"),
+        "apply": await server.ask_as(user, "PATCH", path, body=document, media=APPLY, query=forced),
     }
 
 

@@ -58,7 +58,7 @@ class NamespaceClient:
     def all(self, plural: str) -> list[Any]:
         return list(self.ask("GET", self.path(plural)).json()["items"])
 
-    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> httpx.Response:
+    def ask(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> httpx.Response:
         """Sends a request. Raises if the response is an error."""
         return self._client.request(method, path, json=body, headers={"Content-Type": content_type}).raise_for_status()
 

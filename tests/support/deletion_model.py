@@ -115,7 +115,7 @@ def contradict(finalizers: Iterable[str]) -> bool:
     return ORPHAN in finalizers and any(one in FOREGROUND_FINALIZERS for one in finalizers)
 
 
-def delete(objects: Objects, object_: ModelObject, policy: str | None = None, grace: int | None = None) -> Objects:
+def delete(objects: Objects, object_: ModelObject, policy: str | None = None, *, grace: int | None = None) -> Objects:
     """Removes or marks the object. The policy is Orphan, Background, Foreground or None."""
     if object_.short == "pod":
         if object_.grace and (grace is None or grace >= object_.grace):

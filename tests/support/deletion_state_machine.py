@@ -117,7 +117,7 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
         explained, objects = step_check.explain(self.objects, requests_sent, happened)
         self.requests_sent += step_check.request_lines(requests_sent)
         assert objects is not None, "\n".join(
-            ["", *self.requests_sent, step_check.report(self.objects, requests_sent, happened, explained)]
+            ["", *self.requests_sent, step_check.report(self.objects, requests_sent, happened, explained=explained)]
         )
         self.objects = objects
         self.is_sound = True

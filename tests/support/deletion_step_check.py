@@ -116,7 +116,7 @@ def explain(before: Objects, threads: tuple[ClientRequests, ...], happened: Sequ
             return Explanation(done, objects)
         ahead = [(after, left) for after in model.steps(objects, recent[done])] if done < len(happened) else []
         for after, then in [*ahead, *_requests(objects, left)]:
-            now = _follow(objects, after, happened, done)
+            now = _follow(objects, after, happened, done=done)
             if now is not None:
                 todo.append((after, then, now))
     return Explanation(furthest, None)
@@ -143,7 +143,7 @@ def _requests(objects: Objects, left: tuple[ClientRequests, ...]) -> Iterable[tu
                 yield after, (*left[:number], thread[1:], *left[number + 1 :])
 
 
-def _follow(objects: Objects, after: Objects, happened: Sequence[Change], done: int) -> int | None:
+def _follow(objects: Objects, after: Objects, happened: Sequence[Change], *, done: int) -> int | None:
     """Returns the number of changes after this step; None if it does not match the next change."""
     changed = [uid for uid in {**objects, **after} if _visible(objects, uid) != _visible(after, uid)]
     if not changed:
@@ -159,7 +159,7 @@ def _visible(objects: Objects, uid: str) -> ModelObject | None:
 # --- reports ---------------------------------------------------------------------------------------------------
 
 
-def report(before: Objects, threads: tuple[ClientRequests, ...], happened: Sequence[Change], explained: int) -> str:
+def report(before: Objects, threads: tuple[ClientRequests, ...], happened: Sequence[Change], *, explained: int) -> str:
     lines = [(_line(change.after) if change.after else f"  {change.uid[-4:]} is gone") for change in happened]
     why = "the collector is idle too early" if explained == len(happened) else "the rules do not lead to the next of these changes"
     parts = ["before", *map(_line, before.values()), "requests", *request_lines(threads), "explained", *lines[:explained], why]

@@ -41,7 +41,7 @@ def simulate_crashes(before: dict[str, bytes], steps: Sequence[Step], *, every: 
                 frozen = {inode: bytes(content) for inode, content in durable.items()}
                 yield Crash(number, frozen, dict(entries), tuple(pending), acknowledged)
             number += 1
-            _settle(durable, entries, pending, step)
+            _settle(durable, entries, pending, sync=step)
         elif step.kind == ACKNOWLEDGE:
             acknowledged = step.revision
         else:
@@ -65,7 +65,7 @@ def _by_inode(steps: Sequence[Step]) -> Iterator[Step]:
         yield step._replace(file=inode, data=name) if step.file else step
 
 
-def _settle(durable: dict[str, bytearray], entries: dict[str, str], pending: list[Step], sync: Step) -> None:
+def _settle(durable: dict[str, bytearray], entries: dict[str, str], pending: list[Step], *, sync: Step) -> None:
     """Makes durable what a sync covers: the writes to its file, or all operations on the folder."""
     if sync.kind == SYNC_FOLDER:
         done = [step for step in pending if step.kind in _OF_FOLDER]
@@ -100,7 +100,7 @@ def _apply_write(content: bytearray, step: Step) -> None:
     content[step.offset : step.offset + len(step.data)] = step.data
 
 
-def write_files(crash: Crash, folder: Path, survival: str, rng: random.Random) -> None:
+def write_files(crash: Crash, folder: Path, survival: str, *, rng: random.Random) -> None:
     """Writes the files as the power loss may have left them."""
     content = {inode: bytearray(data) for inode, data in crash.durable.items()}
     entries = dict(crash.entries)

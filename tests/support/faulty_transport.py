@@ -66,12 +66,12 @@ class FaultyTransport(LocalTransport):
         """Refuses nothing any more."""
         self._refused.clear()
 
-    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
+    async def send(self, method: str, path: str, *, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
         self.requests.append(f"{method} {path}")
         for pattern, error in self._refused.items():
             if pattern.fullmatch(self.requests[-1]):
                 return error.code, orjson.dumps(status.failure_status(error))
-        code, response = await super().send(method, path, query, body, media)
+        code, response = await super().send(method, path, query=query, body=body, media=media)
         if code == 403 and forbidden_message.MISSING_RULE.encode() in response:
             self.missing_grants.append(orjson.loads(response)["message"])
         return code, response

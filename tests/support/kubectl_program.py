@@ -12,7 +12,7 @@ from pathlib import Path
 class Kubectl:
     """A kubectl of one version. Its discovery cache is in `home`; its working directory is `folder`."""
 
-    def __init__(self, program: Path, kubeconfig: Path, home: Path, folder: Path) -> None:
+    def __init__(self, program: Path, kubeconfig: Path, home: Path, *, folder: Path) -> None:
         self._program = program
         self._folder = folder
         self._environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(kubeconfig)}

@@ -124,7 +124,7 @@ class Delete(NamedTuple):
         object_ = model.find(objects, self.location)
         if object_ is None:
             return objects if answer.code == 404 else None
-        after = model.delete(objects, object_, self.policy, self.grace)
+        after = model.delete(objects, object_, self.policy, grace=self.grace)
         stays = object_.uid in after and not after[object_.uid].is_removable
         expected = 202 if stays and self.options.get("orphanDependents") is False else 200
         return after if answer.code == expected else None

@@ -86,7 +86,7 @@ def aggregated_role(name: str, labels: dict[str, str], selectors: list[Object]) 
     return {"kind": "ClusterRole", "metadata": {"name": name, "labels": labels}, "aggregationRule": rule}
 
 
-def binding(name: str, namespace: str, to: tuple[str, str], subjects: list[Object]) -> Object:
+def binding(name: str, namespace: str, to: tuple[str, str], *, subjects: list[Object]) -> Object:
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     reference = {"apiGroup": GROUP, "kind": to[0], "name": to[1]}
     return {"kind": kind, "metadata": _metadata(name, namespace), "roleRef": reference, "subjects": subjects}
@@ -100,8 +100,10 @@ SPACES = st.sampled_from(NAMESPACES)
 OBJECTS = st.one_of(
     st.builds(lambda name, rules: role(name, "", rules), ROLE_NAMES, RULES),
     st.builds(role, ROLE_NAMES, SPACES, NAMESPACED_RULES),
-    st.builds(lambda name, to, subjects: binding(name, "", ("ClusterRole", to), subjects), ROLE_NAMES, ROLE_NAMES, SUBJECTS),
-    st.builds(binding, ROLE_NAMES, SPACES, st.tuples(st.sampled_from(["Role", "ClusterRole"]), ROLE_NAMES), SUBJECTS),
+    st.builds(
+        lambda name, to, subjects: binding(name, "", ("ClusterRole", to), subjects=subjects), ROLE_NAMES, ROLE_NAMES, SUBJECTS
+    ),
+    st.builds(binding, ROLE_NAMES, SPACES, st.tuples(st.sampled_from(["Role", "ClusterRole"]), ROLE_NAMES), subjects=SUBJECTS),
 )
 WRITES = st.lists(st.tuples(OBJECTS, st.sampled_from([False, False, False, True])), max_size=8)
 """What is written or (True) deleted."""
@@ -112,9 +114,9 @@ def _roles_in_use(subjects: list[list[Object]], rules: list[list[Object]]) -> li
     objects = [
         role("r", "", rules[0]),
         role("r", "a", rules[1]),
-        binding("r", "", ("ClusterRole", "r"), subjects[0]),
-        binding("r", "a", ("Role", "r"), subjects[1]),
-        binding("s", "b", ("ClusterRole", "r"), subjects[2]),
+        binding("r", "", ("ClusterRole", "r"), subjects=subjects[0]),
+        binding("r", "a", ("Role", "r"), subjects=subjects[1]),
+        binding("s", "b", ("ClusterRole", "r"), subjects=subjects[2]),
     ]
     return [(object_, False) for object_ in objects]
 

@@ -19,7 +19,7 @@ class RbacServer(InProcessServer):
     """One server. Requests of no particular user may do anything."""
 
     async def ask_as(
-        self, user: str, method: str, path: str, body: Any = None, *, groups: tuple[str, ...] = (), **options: Any
+        self, user: str, method: str, path: str, *, body: Any = None, groups: tuple[str, ...] = (), **options: Any
     ) -> Response:
         """Sends a request as this user, by impersonation."""
         headers = [(b"impersonate-user", user.encode()), *((b"impersonate-group", group.encode()) for group in groups)]

@@ -54,6 +54,7 @@ class SecuredServer:
         server: ServerProcess,
         folder: Path,
         issuer: Issuer,
+        *,
         token: str,
         other_ca: SignedCertificate,
         expired_ca: SignedCertificate,
@@ -156,4 +157,6 @@ def running_secured_server(folder: Path) -> Iterator[SecuredServer]:
         options += ["--oidc-client-id", "probate", "--oidc-username-prefix", "-", "--oidc-groups-claim", "groups"]
         options += ["--oidc-ca-file", str(issuer.ca_file)]
         with run_server(folder, "memory:", *options) as server:
-            yield SecuredServer(server, folder, issuer, token_command.stderr.strip(), other_ca, expired_ca)
+            yield SecuredServer(
+                server, folder, issuer, token=token_command.stderr.strip(), other_ca=other_ca, expired_ca=expired_ca
+            )

@@ -49,12 +49,12 @@ EXPIRED, NOT_YET_VALID = Validity(-3 * DAY, -DAY), Validity(DAY, 2 * DAY)
 
 def new_root(name: str, validity: Validity = VALID_NOW) -> SignedCertificate:
     key = ec.generate_private_key(ec.SECP256R1())
-    return SignedCertificate(_issue(_name(name), key, validity, None, signs=True), key)
+    return SignedCertificate(_issue(_name(name), key, validity, signer=None, signs=True), key)
 
 
 def new_intermediate(signer: SignedCertificate, name: str, validity: Validity = Validity()) -> SignedCertificate:  # noqa: B008
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _issue(_name(name), key, validity, signer, signs=True)
+    certificate = _issue(_name(name), key, validity, signer=signer, signs=True)
     return SignedCertificate(certificate, key, (certificate, *signer.chain))
 
 
@@ -62,12 +62,13 @@ def new_leaf(
     signer: SignedCertificate,
     name: str,
     groups: Sequence[str] = (),
+    *,
     validity: Validity = VALID_NOW,
     purposes: Sequence[Any] = (CLIENT,),
 ) -> SignedCertificate:
     """Returns a client certificate, or one with other purposes."""
     key = ec.generate_private_key(ec.SECP256R1())
-    return SignedCertificate(_issue(_name(name, groups), key, validity, signer, purposes=purposes), key, signer.chain)
+    return SignedCertificate(_issue(_name(name, groups), key, validity, signer=signer, purposes=purposes), key, signer.chain)
 
 
 def _name(common: str, groups: Sequence[str] = ()) -> x509.Name:
@@ -79,8 +80,8 @@ def _issue(
     name: x509.Name,
     key: Any,
     validity: Validity,
-    signer: SignedCertificate | None,
     *,
+    signer: SignedCertificate | None,
     signs: bool = False,
     purposes: Sequence[Any] = (),
 ) -> x509.Certificate:

@@ -136,12 +136,12 @@ class ModelStore:
         return {prefix for prefix in prefixes if self._open_model().count(prefix, after="")}
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
-        argument_checks.check_scan(prefix, after, limit, self.limits)
+        argument_checks.check_scan(prefix, after, limit, limits=self.limits)
         argument_checks.check_at(prefix, at)
         return self._open_model().scan(prefix, after=after, limit=limit, at=at)
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
-        argument_checks.check_scan(prefix, after, 1, self.limits)
+        argument_checks.check_scan(prefix, after, 1, limits=self.limits)
         argument_checks.check_at(prefix, at)
         return self._open_model().count(prefix, after=after, at=at)
 
@@ -168,7 +168,7 @@ class ModelStore:
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
         argument_checks.check_watch(prefix)
         self._open_model().check_available(after)
-        return watch_hub.HubWatch(self._hub, self._history, prefix, after)
+        return watch_hub.HubWatch(self._hub, self._history, prefix, after=after)
 
     async def _history(self, prefix: str, after: Revision) -> AsyncGenerator[watch_hub.HistoryChunk, None]:
         model = self._open_model()

@@ -30,7 +30,7 @@ async def create(store: Store, key: str, value: bytes = b"1") -> Revision:
     return await commit(store, contract.create(key, value))
 
 
-async def update(store: Store, key: str, value: bytes, revision: Revision) -> Revision:
+async def update(store: Store, key: str, value: bytes, *, revision: Revision) -> Revision:
     return await commit(store, contract.update(key, value, revision=revision))
 
 

@@ -28,7 +28,7 @@ T = TypeVar("T")
 class OpenWatch:
     """An open watch, and the revision up to which it has been read."""
 
-    def __init__(self, manager: AbstractAsyncContextManager[Watch], watch: Watch, prefix: str, after: Revision) -> None:
+    def __init__(self, manager: AbstractAsyncContextManager[Watch], watch: Watch, prefix: str, *, after: Revision) -> None:
         self.manager = manager
         self.watch = watch
         self.prefix = prefix
@@ -185,7 +185,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
         limit=st.integers(1, 9),
         number=plans.revision_numbers,
     )
-    def scan_at(self, prefix: str, after: str, limit: int, number: int) -> None:
+    def scan_at(self, prefix: str, after: str, limit: int, number: int) -> None:  # noqa: PLR0917 a rule of Hypothesis
         at = self.revision(number)
         self.compare(
             lambda: self.store.scan(prefix, after=after, limit=limit, at=at),
@@ -215,7 +215,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
             assert type(error) is type(expected_error)
             return
         manager = self.store.watch(prefix, after=after)
-        self.watches.append(OpenWatch(manager, self.run(enter(manager)), prefix, after))
+        self.watches.append(OpenWatch(manager, self.run(enter(manager)), prefix, after=after))
 
     @stateful.precondition(lambda self: self.watches)
     @stateful.rule(skip=st.integers(0, 3), everything=st.booleans())

@@ -92,7 +92,7 @@ class VirtualTimeServer(InProcessServer):
         own = {name: Client(self.line.as_user(registry.user_of(name))) for name in self._names}
         report = lambda _, error: self._failures.append(error)  # noqa: E731
         async with manager.run_api_controllers(
-            client, self.clock, self._names, report, settings=self.settings, metrics=metrics, server=self.server, own=own
+            client, self.clock, self._names, report=report, settings=self.settings, metrics=metrics, server=self.server, own=own
         ):
             yield
 

@@ -15,7 +15,7 @@ from support import server_process
 SECONDS = 60
 
 
-def wait_until(http: httpx.Client, collection: str, name: str, holds: Callable[[Object | None], bool]) -> Object | None:
+def wait_until(http: httpx.Client, collection: str, name: str, *, holds: Callable[[Object | None], bool]) -> Object | None:
     """Waits until `holds` is true and returns the object. `holds` gets None while the object does not exist."""
     selector = {"fieldSelector": f"metadata.name={name}"}
     listed = http.get(collection, params=selector).json()
@@ -32,7 +32,7 @@ def wait_until(http: httpx.Client, collection: str, name: str, holds: Callable[[
 
 
 def wait_until_gone(http: httpx.Client, collection: str, name: str) -> None:
-    wait_until(http, collection, name, lambda current: current is None)
+    wait_until(http, collection, name, holds=lambda current: current is None)
 
 
 def condition(object_: Object | None, kind: str) -> Object:

@@ -95,10 +95,10 @@ class WorkloadCluster:
     async def pods(self, owner: Object | None = None) -> list[Object]:
         return await self.all(PODS, owner)
 
-    async def change(self, kind: GroupVersionResource, name: str, change: Object, part: str = "", *, lists: bool = False) -> Object:
+    async def change(self, kind: GroupVersionResource, name: str, change: Object, *, part: str = "", lists: bool = False) -> Object:
         """Patches an object by a JSON merge patch, or with `lists` by a strategic merge patch, which merges lists too."""
         media = {"media": STRATEGIC_MERGE_PATCH} if lists else {}
-        changed = await self.client.patch(kind, NAMESPACE, name, change, part, **media)
+        changed = await self.client.patch(kind, NAMESPACE, name, change=change, subresource=part, **media)
         await self.settle()
         return changed
 
@@ -121,7 +121,7 @@ class WorkloadCluster:
         labels = {"kubernetes.io/hostname": name, **meta.pop("labels", {})}
         node = {"metadata": {"name": name, "labels": labels, **meta}, "status": {**default_status, **(status or {})}}
         await self.client.create(NODES, "", node)
-        created = await self.client.patch(NODES, "", name, {"spec": {"taints": taints or []}})
+        created = await self.client.patch(NODES, "", name, change={"spec": {"taints": taints or []}})
         await self.settle()
         return created
 
@@ -147,7 +147,7 @@ class WorkloadCluster:
         await self.settle()
 
     async def _patch_status(self, pod: Object, status: Object) -> None:
-        await self.client.patch(PODS, NAMESPACE, name_of(pod), {"status": status}, "status")
+        await self.client.patch(PODS, NAMESPACE, name_of(pod), change={"status": status}, subresource="status")
 
     async def event_messages(self, about: str = "") -> list[tuple[str, str]]:
         """Returns the reasons and messages of the events, about one object or about all."""

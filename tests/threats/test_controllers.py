@@ -47,7 +47,7 @@ async def test_t24_running_job_is_not_deleted_by_its_ttl() -> None:
         assert (await cluster.ask_as("eve", "DELETE", f"{BATCH}/jobs/over")).code == 403
         for name in ("running", "over"):
             change = {"spec": {"ttlSecondsAfterFinished": 0}}
-            assert (await cluster.ask_as("eve", "PATCH", f"{BATCH}/jobs/{name}", change, media=MERGE)).code == 200
+            assert (await cluster.ask_as("eve", "PATCH", f"{BATCH}/jobs/{name}", body=change, media=MERGE)).code == 200
         assert await code_of(cluster, f"{BATCH}/jobs/running") == 200
         assert (
             await code_of(cluster, f"{BATCH}/jobs/over") == 404
@@ -65,7 +65,7 @@ async def test_t25_selector_adopts_no_controlled_or_foreign_pods() -> None:
         await cluster.settle()
         owned = [item["metadata"]["name"] for item in (await cluster.request("GET", PODS)).json["items"]]
         thief = {"metadata": {"name": "thief"}, "spec": {**spec, "replicas": 0}}
-        assert (await cluster.ask_as("eve", "POST", SETS, thief)).code == 201
+        assert (await cluster.ask_as("eve", "POST", SETS, body=thief)).code == 201
         assert await code_of(cluster, "/api/v1/namespaces/b/pods/far") == 200
         left = [item["metadata"]["name"] for item in (await cluster.request("GET", PODS)).json["items"]]
         assert (
@@ -80,7 +80,7 @@ async def test_t25_creating_controllers_allows_adopting_orphan_pods() -> None:
         )
         await cluster.create("pods", "a", pod("lonely", meta={"labels": LABELS}))
         thief = {"metadata": {"name": "thief"}, "spec": {"replicas": 0, **deployment("victim")["spec"]}}
-        assert (await cluster.ask_as("eve", "POST", SETS, thief)).code == 403
+        assert (await cluster.ask_as("eve", "POST", SETS, body=thief)).code == 403
         assert await code_of(cluster, f"{PODS}/lonely") == 200
 
 
@@ -101,7 +101,7 @@ async def test_t26_volume_is_not_deleted_with_a_claim_of_another_namespace() -> 
         await cluster.create("persistentvolumes", "", volume(**reserved))
         await cluster.create("persistentvolumeclaims", "a", claim("mine"))
         claims = "/api/v1/namespaces/b/persistentvolumeclaims"
-        assert (await cluster.ask_as("eve", "POST", claims, claim("mine"))).code == 201
+        assert (await cluster.ask_as("eve", "POST", claims, body=claim("mine"))).code == 201
         await cluster.settle()
         assert (await cluster.request("GET", f"{claims}/mine")).json["status"].get("phase") != "Bound"
         await cluster.ask_as("eve", "DELETE", f"{claims}/mine")
@@ -181,7 +181,7 @@ async def test_t31_token_secret_is_filled_in_the_accounts_namespace() -> None:
     async with rbac_cluster("tokens") as cluster:
         await cluster.create("serviceaccounts", "a", {"metadata": {"name": "root"}})
         await cluster.grant("eve", rbac_rule("create", "secrets"), namespace="a")
-        assert (await cluster.ask_as("eve", "POST", SECRETS, token_secret("root"))).code == 201
+        assert (await cluster.ask_as("eve", "POST", SECRETS, body=token_secret("root"))).code == 201
         await cluster.settle()
         assert (await cluster.ask_as("eve", "GET", f"{SECRETS}/t")).code == 403
         await cluster.grant("eve", rbac_rule("get", "secrets"), namespace="a")
@@ -198,7 +198,7 @@ async def test_t31_token_secret_gets_no_token_of_another_namespace() -> None:
         await cluster.create("serviceaccounts", "b", {"metadata": {"name": "root"}})
         await cluster.grant("eve", rbac_rule("*", "secrets"), namespace="a")
         for name in ("root", "b/root", "../b/root", "b:root"):
-            created = await cluster.ask_as("eve", "POST", SECRETS, token_secret(name))
+            created = await cluster.ask_as("eve", "POST", SECRETS, body=token_secret(name))
             assert created.code in {201, 422}, name
             await cluster.settle()
             assert (await cluster.ask_as("eve", "GET", f"{SECRETS}/t")).code == 404, name

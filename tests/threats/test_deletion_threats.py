@@ -37,23 +37,23 @@ async def test_t17_deletion_timestamp_cannot_be_written(server: RbacServer) -> N
     await server.create("configmaps", "a", config_map("victim", finalizers=["example.com/a"]))
     await server.create("apis/apps/v1/deployments", "a", deployment("victim"))
     for path in (f"{MAPS}/victim", f"{DEPLOYMENTS}/victim/status", f"{DEPLOYMENTS}/victim/scale"):
-        await write_metadata(server, "eve", path, PAST)
-    assert (await server.ask_as("eve", "POST", MAPS, config_map("new", **PAST))).code == 201
+        await write_metadata(server, "eve", path, meta=PAST)
+    assert (await server.ask_as("eve", "POST", MAPS, body=config_map("new", **PAST))).code == 201
     body = config_map("applied", **PAST)
-    await server.ask_as("eve", "PATCH", f"{MAPS}/applied", body, media=APPLY, query={"fieldManager": "eve"})
+    await server.ask_as("eve", "PATCH", f"{MAPS}/applied", body=body, media=APPLY, query={"fieldManager": "eve"})
     for path in (f"{MAPS}/victim", f"{MAPS}/new", f"{MAPS}/applied", f"{DEPLOYMENTS}/victim"):
         assert not {*PAST} & {*(await server.request("GET", path)).json["metadata"]}, path
 
 
 async def test_t18_grace_without_end_made_a_pod_that_nobody_could_delete(server: RbacServer) -> None:
     await server.grant("eve", rbac_rule("create delete", "pods"), namespace="a")
-    assert (await server.ask_as("eve", "POST", PODS, pod("x", nodeName="n", terminationGracePeriodSeconds=10**18))).code == 201
+    assert (await server.ask_as("eve", "POST", PODS, body=pod("x", nodeName="n", terminationGracePeriodSeconds=10**18))).code == 201
     marked = await server.request("DELETE", f"{PODS}/x")
     assert (marked.code, marked.json["metadata"]["deletionGracePeriodSeconds"]) == (200, MAX_GRACE_SECONDS)
     assert (await server.request("DELETE", f"{PODS}/x", {"gracePeriodSeconds": 0})).code == 200
     assert not await exists_after_collection(server, f"{PODS}/x")
-    await server.ask_as("eve", "POST", PODS, pod("y", nodeName="n"))
-    assert (await server.ask_as("eve", "DELETE", f"{PODS}/y", {"gracePeriodSeconds": 2**63 - 1})).code == 200
+    await server.ask_as("eve", "POST", PODS, body=pod("y", nodeName="n"))
+    assert (await server.ask_as("eve", "DELETE", f"{PODS}/y", body={"gracePeriodSeconds": 2**63 - 1})).code == 200
 
 
 async def test_t18_grace_without_end_does_not_stop_the_collector(server: RbacServer) -> None:
@@ -70,14 +70,14 @@ async def test_t19_grace_period_cannot_be_extended(server: RbacServer) -> None:
     await server.grant("eve", rbac_rule("delete get update patch", "pods"), namespace="a")
     await server.create("pods", "a", pod("x", nodeName="n", terminationGracePeriodSeconds=10))
     before = (await server.request("DELETE", f"{PODS}/x")).json["metadata"]
-    await server.ask_as("eve", "DELETE", f"{PODS}/x", {"gracePeriodSeconds": 10_000})
+    await server.ask_as("eve", "DELETE", f"{PODS}/x", body={"gracePeriodSeconds": 10_000})
     await write_metadata(
-        server, "eve", f"{PODS}/x", {"deletionGracePeriodSeconds": 10_000, "deletionTimestamp": "2199-01-01T00:00:00Z"}
+        server, "eve", f"{PODS}/x", meta={"deletionGracePeriodSeconds": 10_000, "deletionTimestamp": "2199-01-01T00:00:00Z"}
     )
     after = (await server.request("GET", f"{PODS}/x")).json["metadata"]
     assert {name: after[name] for name in PAST} == {name: before[name] for name in PAST}
     longer = [{"op": "replace", "path": "/spec/terminationGracePeriodSeconds", "value": 10_000}]
-    response = await server.ask_as("eve", "PATCH", f"{PODS}/x", longer, media="application/json-patch+json")
+    response = await server.ask_as("eve", "PATCH", f"{PODS}/x", body=longer, media="application/json-patch+json")
     assert response.code == 422
 
 
@@ -86,11 +86,11 @@ async def test_t20_eviction_takes_its_own_right_and_respects_budgets(server: Rba
     await server.create("pods", "a", pod("x", meta={"labels": {"a": "b"}}, nodeName="n"))
     await server.request("PATCH", f"{PODS}/x/status", {"status": {"phase": "Running"}}, media="application/merge-patch+json")
     body = {"metadata": {"name": "x"}, "deleteOptions": {"gracePeriodSeconds": 0}}
-    assert (await server.ask_as("eve", "POST", f"{PODS}/x/eviction", body)).code == 403
+    assert (await server.ask_as("eve", "POST", f"{PODS}/x/eviction", body=body)).code == 403
     budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}}
     await server.create("apis/policy/v1/poddisruptionbudgets", "a", budget)
     await server.grant("eve", rbac_rule("create", "pods/eviction"), namespace="a")
-    assert (await server.ask_as("eve", "POST", f"{PODS}/x/eviction", body)).code == 429
+    assert (await server.ask_as("eve", "POST", f"{PODS}/x/eviction", body=body)).code == 429
     assert await exists_after_collection(server, f"{PODS}/x")
 
 
@@ -146,10 +146,10 @@ async def test_t23_crd_update_right_cannot_delete_its_custom_resources(server: R
     assert (await server.ask_as("eve", "DELETE", path)).code == 403
     now = (await server.request("GET", path)).json
     for change in ({"scope": "Cluster"}, {"group": "other.com"}, {"names": {**now["spec"]["names"], "plural": "others"}}):
-        refused = await server.ask_as("eve", "PUT", path, {**now, "spec": {**now["spec"], **change}})
+        refused = await server.ask_as("eve", "PUT", path, body={**now, "spec": {**now["spec"], **change}})
         assert refused.code == 422, change
     unserved = {**now["spec"]["versions"][0], "served": False}
-    response = await server.ask_as("eve", "PUT", path, {**now, "spec": {**now["spec"], "versions": [unserved]}})
+    response = await server.ask_as("eve", "PUT", path, body={**now, "spec": {**now["spec"], "versions": [unserved]}})
     assert response.code == 200
     await server.wait_until_idle()
     assert (await server.request("PUT", path, {**response.json, "spec": now["spec"]})).code == 200

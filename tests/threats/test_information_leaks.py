@@ -49,7 +49,7 @@ async def test_t36_references_reveal_nothing_about_unreadable_owners(server: Rba
     response = []
     for number, (owner, name) in enumerate([(secret, "there"), (far, "there"), (secret, "absent")]):
         body = config_map(f"x{number}", ownerReferences=[owner_reference(owner, kind="Secret", name=name, uid=f"guess{number}")])
-        response.append(await server.ask_as("eve", "POST", MAPS, body))
+        response.append(await server.ask_as("eve", "POST", MAPS, body=body))
     assert [(item.code, item.headers.get("warning")) for item in response] == [(201, None)] * 3
     await server.wait_until_idle()
     events = (await server.ask_as("eve", "GET", f"{CORE}/events")).json["items"]
@@ -121,13 +121,13 @@ async def test_t39_forged_continue_token_stays_in_its_range(server: RbacServer, 
 async def test_t40_subject_access_reviews_take_a_right_and_stay_in_their_namespace(server: RbacServer) -> None:
     await server.grant("eve", rbac_rule("create", "localsubjectaccessreviews", group="authorization.k8s.io"), namespace="a")
     request = {"user": "ann", "resourceAttributes": {"verb": "get", "resource": "secrets", "namespace": "b"}}
-    assert (await server.ask_as("eve", "POST", f"{REVIEWS}/subjectaccessreviews", {"spec": request})).code == 403
+    assert (await server.ask_as("eve", "POST", f"{REVIEWS}/subjectaccessreviews", body={"spec": request})).code == 403
     path = f"{REVIEWS}/namespaces/a/localsubjectaccessreviews"
-    assert (await server.ask_as("eve", "POST", path, {"spec": request})).code in {400, 422}
-    assert (await server.ask_as("eve", "POST", path.replace("/a/", "/b/"), {"spec": request})).code == 403
+    assert (await server.ask_as("eve", "POST", path, body={"spec": request})).code in {400, 422}
+    assert (await server.ask_as("eve", "POST", path.replace("/a/", "/b/"), body={"spec": request})).code == 403
     review = "/apis/authentication.k8s.io/v1/tokenreviews"
-    assert (await server.ask_as("eve", "POST", review, {"spec": {"token": "x"}})).code == 403
-    own = await server.ask_as("eve", "POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "b"}})
+    assert (await server.ask_as("eve", "POST", review, body={"spec": {"token": "x"}})).code == 403
+    own = await server.ask_as("eve", "POST", f"{REVIEWS}/selfsubjectrulesreviews", body={"spec": {"namespace": "b"}})
     assert "secrets" not in json.dumps(own.json["status"])
 
 
@@ -159,9 +159,9 @@ async def test_t42_write_right_reveals_only_the_written_object(server: RbacServe
     for name in ("mine", "victim"):
         await server.create("secrets", "a", {"metadata": {"name": name}, "data": {"a": "c2VjcmV0"}})
     assert (await server.ask_as("eve", "GET", f"{SECRETS}/mine")).code == 403
-    shown = await server.ask_as("eve", "PATCH", f"{SECRETS}/mine", {}, media=MERGE)
+    shown = await server.ask_as("eve", "PATCH", f"{SECRETS}/mine", body={}, media=MERGE)
     assert (shown.code, shown.json["data"]) == (200, {"a": "c2VjcmV0"})  # as in Kubernetes: the answer to a write is the object
-    assert (await server.ask_as("eve", "PATCH", f"{SECRETS}/victim", {}, media=MERGE)).code == 403
+    assert (await server.ask_as("eve", "PATCH", f"{SECRETS}/victim", body={}, media=MERGE)).code == 403
 
 
 async def test_t43_past_revisions_take_the_same_right(server: RbacServer) -> None:
@@ -182,5 +182,5 @@ async def test_t44_token_is_bound_only_to_existing_objects_of_its_namespace(serv
     result = {}
     for name in ("in-a", "in-b", "absent"):
         spec = {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": name}}
-        result[name] = (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/mine/token", {"spec": spec})).code
+        result[name] = (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/mine/token", body={"spec": spec})).code
     assert result == {"in-a": 201, "in-b": 404, "absent": 404}  # as in Kubernetes: the right to create tokens reveals account names

@@ -64,15 +64,17 @@ async def test_t29_labels_on_a_role_with_more_made_it_part_of_ones_own(server: R
     await server.bind("eve", "ClusterRole", "edit")
     label = {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}
     for role in ("cluster-admin", "admin", "system:controller:namespace-controller"):
-        response = await server.ask_as("eve", "PATCH", f"{RBAC}/clusterroles/{role}", {"metadata": {"labels": label}}, media=MERGE)
+        response = await server.ask_as(
+            "eve", "PATCH", f"{RBAC}/clusterroles/{role}", body={"metadata": {"labels": label}}, media=MERGE
+        )
         assert response.code == 403, role
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
     body = {"metadata": {"name": "mine", "labels": label}, "rules": [everything]}
-    assert (await server.ask_as("eve", "POST", f"{RBAC}/clusterroles", body)).code == 403
+    assert (await server.ask_as("eve", "POST", f"{RBAC}/clusterroles", body=body)).code == 403
     sums = {"metadata": {"name": "mine"}, "aggregationRule": {"clusterRoleSelectors": [{}]}}
-    assert (await server.ask_as("eve", "POST", f"{RBAC}/clusterroles", sums)).code == 403
+    assert (await server.ask_as("eve", "POST", f"{RBAC}/clusterroles", body=sums)).code == 403
     less = {"aggregationRule": None, "rules": [rbac_rule("get", "configmaps")]}
-    assert (await server.ask_as("eve", "PATCH", f"{RBAC}/clusterroles/edit", less, media=MERGE)).code == 403
+    assert (await server.ask_as("eve", "PATCH", f"{RBAC}/clusterroles/edit", body=less, media=MERGE)).code == 403
 
 
 async def test_t30_bindings_and_owners_do_not_grant_missing_rules(server: RbacServer) -> None:
@@ -82,11 +84,11 @@ async def test_t30_bindings_and_owners_do_not_grant_missing_rules(server: RbacSe
     role = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "cluster-admin"}
     body = {"metadata": {"name": "x"}, "roleRef": role, "subjects": [{"kind": "User", "name": "eve"}]}
     path = f"{RBAC}/namespaces/a/rolebindings"
-    assert (await server.ask_as("eve", "POST", path, body)).code == 403
-    assert (await server.ask_as("eve", "POST", f"{RBAC}/clusterrolebindings", body)).code == 403
+    assert (await server.ask_as("eve", "POST", path, body=body)).code == 403
+    assert (await server.ask_as("eve", "POST", f"{RBAC}/clusterrolebindings", body=body)).code == 403
     theirs = (await server.bind("root", "ClusterRole", "cluster-admin", namespace="a")).json["metadata"]["name"]
     fields = {"subjects": [{"kind": "User", "name": "eve"}]}
-    assert (await server.ask_as("eve", "PATCH", f"{path}/{theirs}", fields, media=MERGE)).code == 403
+    assert (await server.ask_as("eve", "PATCH", f"{path}/{theirs}", body=fields, media=MERGE)).code == 403
     assert (await server.ask_as("eve", "GET", SECRETS)).code == 403
 
 
@@ -94,9 +96,9 @@ async def test_t31_token_of_another_account_takes_its_own_right(server: RbacServ
     everything = ("serviceaccounts", "serviceaccounts/status", "pods", "secrets")
     await server.grant("eve", rbac_rule("create get update patch", *everything), namespace="a")
     await server.create("serviceaccounts", "a", {"metadata": {"name": "root"}})
-    assert (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/root/token", {"spec": {}})).code == 403
+    assert (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/root/token", body={"spec": {}})).code == 403
     await server.grant("eve", rbac_rule("create", "serviceaccounts/token", resourceNames=["mine"]), namespace="a")
-    assert (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/root/token", {"spec": {}})).code == 403
+    assert (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/root/token", body={"spec": {}})).code == 403
 
 
 def request(**spec: Any) -> Object:
@@ -106,12 +108,12 @@ def request(**spec: Any) -> Object:
 async def test_t32_request_for_a_certificate_could_say_that_a_master_had_made_it(server: RbacServer) -> None:
     await server.grant("eve", rbac_rule("create get update patch", "certificatesigningrequests", group="certificates.k8s.io"))
     false = {"username": "root", "uid": "0", "groups": ["system:masters"], "extra": {"scopes": ["all"]}}
-    created = await server.ask_as("eve", "POST", REQUESTS, request(**false))
+    created = await server.ask_as("eve", "POST", REQUESTS, body=request(**false))
     assert created.code == 201, created.body
     response = {name: value for name, value in created.json["spec"].items() if name in false}
     assert response == {"username": "eve", "groups": ["system:authenticated"]}
     assert "f:username" not in created.body.decode()
-    await server.ask_as("eve", "PATCH", f"{REQUESTS}/x", {"spec": false}, media=MERGE)
+    await server.ask_as("eve", "PATCH", f"{REQUESTS}/x", body={"spec": false}, media=MERGE)
     assert (await server.request("GET", f"{REQUESTS}/x")).json["spec"] == created.json["spec"]
 
 
@@ -122,15 +124,15 @@ async def test_t32_who_may_write_approvals_approves_and_signs_only_for_signers_t
     group = "certificates.k8s.io"
     await server.grant("eve", rbac_rule("create get", "certificatesigningrequests", group=group))
     await server.grant("eve", rbac_rule("update patch", f"certificatesigningrequests/{part}", group=group))
-    await server.ask_as("eve", "POST", REQUESTS, request())
+    await server.ask_as("eve", "POST", REQUESTS, body=request())
     kind = "Approved" if part == "approval" else "Failed"
     change = {"status": {"conditions": [{"type": kind, "status": "True", "reason": "r", "message": "m"}]}}
-    refused = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", change, media=MERGE)
+    refused = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", body=change, media=MERGE)
     assert refused.code == 403
     assert f'cannot {verb} resource "signers" in API group "{group}"' in refused.json["message"]
     for names, code in ((["example.com/other"], 403), (["example.com/*"], 200)):
         await server.grant("eve", rbac_rule(verb, "signers", group=group, resourceNames=names))
-        assert (await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", change, media=MERGE)).code == code, names
+        assert (await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", body=change, media=MERGE)).code == code, names
 
 
 async def test_t32_who_may_sign_could_approve_and_deny_through_the_status(server: RbacServer) -> None:
@@ -139,14 +141,14 @@ async def test_t32_who_may_sign_could_approve_and_deny_through_the_status(server
     await server.grant("eve", rbac_rule("sign", "signers", group=group, resourceNames=["example.com/*"]))
     approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m"}
     await server.request("POST", REQUESTS, request())
-    added = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", {"status": {"conditions": [approved]}}, media=MERGE)
+    added = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", body={"status": {"conditions": [approved]}}, media=MERGE)
     assert added.code == 422
     assert 'status.conditions: Forbidden: updates may not add a condition of type "Approved"' in added.json["message"]
     done = await server.request("PATCH", f"{REQUESTS}/x/approval", {"status": {"conditions": [approved]}}, media=MERGE)
-    gone = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", {"status": {"conditions": None}}, media=MERGE)
+    gone = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", body={"status": {"conditions": None}}, media=MERGE)
     assert gone.code == 422
     other = [{**approved, "reason": "eve"}, {"type": "Seen", "status": "True"}]
-    kept = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", {"status": {"conditions": other}}, media=MERGE)
+    kept = await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", body={"status": {"conditions": other}}, media=MERGE)
     assert kept.json["status"]["conditions"][0] == done.json["status"]["conditions"][0]
 
 
@@ -156,11 +158,11 @@ async def test_t12_request_for_a_certificate_is_not_held_or_rewritten_through_a_
     await server.grant("eve", rbac_rule("update patch", f"certificatesigningrequests/{part}", group=group))
     await server.grant("eve", rbac_rule("approve sign", "signers", group=group, resourceNames=["example.com/*"]))
     before = (await server.request("POST", REQUESTS, request())).json
-    response = await write_metadata(server, "eve", f"{REQUESTS}/x/{part}", {"finalizers": ["example.com/forever"]})
+    response = await write_metadata(server, "eve", f"{REQUESTS}/x/{part}", meta={"finalizers": ["example.com/forever"]})
     assert {*codes(response).values()} <= {403, 409}
     for owned in ({"uid": "other"}, {"creationTimestamp": "2020-01-01T00:00:00Z"}, {"generation": 7}):
-        await write_metadata(server, "eve", f"{REQUESTS}/x/{part}", owned)
-    await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", {"spec": {"usages": ["any"]}}, media=MERGE)
+        await write_metadata(server, "eve", f"{REQUESTS}/x/{part}", meta=owned)
+    await server.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", body={"spec": {"usages": ["any"]}}, media=MERGE)
     after = (await server.request("GET", f"{REQUESTS}/x")).json
     assert after["spec"] == before["spec"]
     less = [{name: value for name, value in item["metadata"].items() if name not in VERSIONS} for item in (before, after)]
@@ -183,14 +185,14 @@ async def test_t33_policy_does_not_read_for_its_author_what_they_may_not(server:
     ref = {"name": "s", "namespace": "b", "parameterNotFoundAction": "Deny"}
     actions = {"validationActions": ["Deny"]} if kind == "validating" else {}
     binding = {"metadata": {"name": "p"}, "spec": {"policyName": "p", "paramRef": ref, **actions}}
-    assert (await server.ask_as("eve", "POST", bindings, binding)).code == 403
-    assert (await server.ask_as("eve", "POST", policies, policy)).code == 403
+    assert (await server.ask_as("eve", "POST", bindings, body=binding)).code == 403
+    assert (await server.ask_as("eve", "POST", policies, body=policy)).code == 403
     assert (await server.request("POST", policies, policy)).code == 201
-    refused = await server.ask_as("eve", "POST", bindings, binding)
+    refused = await server.ask_as("eve", "POST", bindings, body=binding)
     assert refused.code == 403
     assert 'cannot get resource "secrets" in API group "" in the namespace "b"' in refused.json["message"]
     await server.grant("eve", rbac_rule("get", "secrets", resourceNames=["s"]), namespace="b")
-    assert (await server.ask_as("eve", "POST", bindings, binding)).code == 201
+    assert (await server.ask_as("eve", "POST", bindings, body=binding)).code == 201
 
 
 async def test_t34_apply_creates_and_takes_over_only_with_the_right(server: RbacServer) -> None:
@@ -200,7 +202,7 @@ async def test_t34_apply_creates_and_takes_over_only_with_the_right(server: Rbac
     media = "application/apply-patch+yaml"
     for name in ("victim", "mine"):
         body = {**config_map(name), "data": {"a": "eve"}}
-        assert (await server.ask_as("eve", "PATCH", f"{MAPS}/{name}", body, media=media, query=forced)).code == 403, name
+        assert (await server.ask_as("eve", "PATCH", f"{MAPS}/{name}", body=body, media=media, query=forced)).code == 403, name
     moved = {**config_map("victim"), "data": {"a": "eve"}}
-    assert (await server.ask_as("eve", "PATCH", f"{MAPS}/mine", moved, media=media, query=forced)).code in {400, 403}
+    assert (await server.ask_as("eve", "PATCH", f"{MAPS}/mine", body=moved, media=media, query=forced)).code in {400, 403}
     assert (await server.request("GET", f"{MAPS}/victim")).json["data"] == {"a": "b"}

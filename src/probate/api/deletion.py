@@ -112,8 +112,8 @@ def decide(
     meta: dict[str, Any],
     request: DeletionRequest,
     default: DefaultPropagation,
-    now: float,
     *,
+    now: float,
     pod: dict[str, Any] | None = None,
 ) -> DeletionDecision:
     """Returns what the delete does to the object of this metadata.
@@ -122,7 +122,7 @@ def decide(
     """
     finalizers = finalizers_after(meta.get("finalizers") or [], request.policy, default)
     if pod is not None:
-        return _decide_pod(meta, finalizers, request, now, pod)
+        return _decide_pod(meta, finalizers, request, now=now, pod=pod)
     if not finalizers:
         return REMOVE
     marked = dict(meta)
@@ -134,9 +134,9 @@ def decide(
 
 
 def _decide_pod(
-    meta: dict[str, Any], finalizers: list[str], request: DeletionRequest, now: float, pod: dict[str, Any]
+    meta: dict[str, Any], finalizers: list[str], request: DeletionRequest, *, now: float, pod: dict[str, Any]
 ) -> DeletionDecision:
-    times = _termination_times(meta, request, now, pod)
+    times = _termination_times(meta, request, now, pod=pod)
     if times is None:
         return NO_CHANGE
     marked = {**meta, **times}
@@ -148,7 +148,7 @@ def _decide_pod(
     return DeletionDecision(marked if marked != meta else None, removes=is_over)
 
 
-def _termination_times(meta: dict[str, Any], request: DeletionRequest, now: float, pod: dict[str, Any]) -> dict[str, Any] | None:
+def _termination_times(meta: dict[str, Any], request: DeletionRequest, now: float, *, pod: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the pod's new deletionTimestamp and grace period; None if it already terminates at least as fast."""
     before, began = meta.get("deletionGracePeriodSeconds"), meta.get("deletionTimestamp")
     if began is None:

@@ -58,19 +58,19 @@ def generate_name(base: str, random: Chooser) -> str:
 def validate_dns_subdomain(text: str) -> list[str]:
     """Checks labels joined by dots, at most 253 characters: the rule for the names of most objects."""
     detail = "must be a lowercase RFC 1123 subdomain: letters a-z, digits, '-' and '.', beginning and ending with a letter or digit"
-    return _validate_pattern(_SUBDOMAIN, text, 253, detail)
+    return _validate_pattern(_SUBDOMAIN, text, limit=253, detail=detail)
 
 
 def validate_dns_label(text: str) -> list[str]:
     """Checks one label of a host name, at most 63 characters: the rule for namespaces, containers and services."""
     detail = "must be a lowercase RFC 1123 label: letters a-z, digits and '-', beginning and ending with a letter or digit"
-    return _validate_pattern(_LABEL, text, 63, detail)
+    return _validate_pattern(_LABEL, text, limit=63, detail=detail)
 
 
 def validate_dns_1035_label(text: str) -> list[str]:
     """Checks a DNS label that begins with a letter."""
     detail = "must be a DNS-1035 label: letters a-z, digits and '-', beginning with a letter and ending with a letter or digit"
-    return _validate_pattern(_LABEL_1035, text, 63, detail)
+    return _validate_pattern(_LABEL_1035, text, limit=63, detail=detail)
 
 
 def validate_path_segment(text: str) -> list[str]:
@@ -115,7 +115,7 @@ def is_valid_dns_label(text: str) -> bool:
 
 def validate_config_key(text: str) -> list[str]:
     """Checks a key of a ConfigMap or a Secret, which becomes a file name."""
-    messages = _validate_pattern(_CONFIG_KEY, text, 253, "must consist of letters, digits, '-', '_' and '.'")
+    messages = _validate_pattern(_CONFIG_KEY, text, limit=253, detail="must consist of letters, digits, '-', '_' and '.'")
     if not text.startswith("."):
         return messages
     if text in {".", ".."}:
@@ -210,10 +210,10 @@ _RULES: dict[tuple[str, str], NameRule] = {
 
 def _validate_qualified_part(text: str) -> list[str]:
     detail = "must consist of letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
-    return _validate_pattern(_QUALIFIED, text, 63, detail)
+    return _validate_pattern(_QUALIFIED, text, limit=63, detail=detail)
 
 
-def _validate_pattern(pattern: re.Pattern[str], text: str, limit: int, detail: str) -> list[str]:
+def _validate_pattern(pattern: re.Pattern[str], text: str, *, limit: int, detail: str) -> list[str]:
     """Checks a text of at most `limit` characters against a pattern. All patterns match ASCII only."""
     if len(text) <= limit and pattern.fullmatch(text):
         return []

@@ -39,7 +39,7 @@ def parse(value: str | float) -> Fraction:
         raise ValueError(f"{value!r} is not a quantity: write a number with a suffix such as m, k, M, Ki, Mi or Gi")
     sign, whole, fraction, binary, decimal, exponent = match.groups(default="")
     power = int(exponent) if exponent else _DECIMAL[decimal]
-    size = _bounded(whole.lstrip("0"), fraction, power, _BINARY.get(binary, 1))
+    size = _bounded(whole.lstrip("0"), fraction, power=power, factor=_BINARY.get(binary, 1))
     return -size if sign == "-" else size
 
 
@@ -83,7 +83,7 @@ def _match(text: str) -> re.Match[str] | None:
     return match if match and (match[2] or match[3]) else None
 
 
-def _bounded(whole: str, fraction: str, power: int, factor: int) -> Fraction:
+def _bounded(whole: str, fraction: str, *, power: int, factor: int) -> Fraction:
     """Returns whole.fraction * 10**power * factor, in nano units and within range, without huge intermediate numbers."""
     digits = (whole + fraction).lstrip("0")
     if not digits:

@@ -23,7 +23,7 @@ def success_status(resource: Resource, *, name: str, uid: str) -> dict[str, Any]
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": _details(details)}
 
 
-def invalid_message(kind: str, group: str, name: str | None, field_errors: list[FieldError]) -> str:
+def invalid_message(kind: str, group: str, name: str | None, *, field_errors: list[FieldError]) -> str:
     """Returns the message of an `Invalid` error: the object and each field error. `name` is None if the object cannot have one."""
     qualified = f"{kind}.{group}" if group else kind
     messages = [f"{field_error.field}: {field_error.message}" for field_error in field_errors]

@@ -92,17 +92,17 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             api = _api(store, clock, WorkerPool("large"), accounts=accounts, services=endpoints.services(settings.webhook_service))
             api.owner_permission_mode, api.owner_check_mode = OwnerChecks(settings.owner_rights), settings.owner_checks
             await _bootstrap(api, settings.admission, host=settings.advertise_address or host, port=port)
-            announce = functools.partial(readiness.print_start_line, settings, url, clock, began)
+            announce = functools.partial(readiness.print_start_line, settings, url, clock, began=began)
             server = Server(
                 apiserver_leases.name_for(f"{platform.node()} {url}"),
                 root_ca or _ca_certificate(secure),
                 _csr_signer(secure, api),
                 str if secure is None else secure.tls.client_ca_bundle,
             )
-            async with _auditing(settings, api), _authentication(settings, api, secure, url) as authenticator:
+            async with _auditing(settings, api), _authentication(settings, api, secure, url=url) as authenticator:
                 app = _app(settings, api, authenticator)
                 async with (
-                    manager.run_all(api, clock, controllers, settings, server=server),
+                    manager.run_all(api, clock, controllers, settings=settings, server=server),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
                     if registry.SIMULATED_NODES in controllers and not settings.has_shared_store:
@@ -169,7 +169,7 @@ def _app(settings: Settings, api: ServerContext, authenticator: RequestAuthentic
 
 @asynccontextmanager
 async def _authentication(
-    settings: Settings, api: ServerContext, secure: SecureServing | None, url: str
+    settings: Settings, api: ServerContext, secure: SecureServing | None, *, url: str
 ) -> AsyncGenerator[RequestAuthenticator | None, None]:
     """Yields the authenticator and keeps its certificates and tokens current; yields None with `--insecure`.
 

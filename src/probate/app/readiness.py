@@ -59,7 +59,7 @@ async def loading_lazy_modules(announce: Callable[[], None]) -> AsyncGenerator[C
         thread.close()
 
 
-def print_start_line(settings: Settings, url: str, clock: Clock, began: float) -> None:
+def print_start_line(settings: Settings, url: str, clock: Clock, *, began: float) -> None:
     """Prints the server's URL, its store, and how long the start took."""
     elapsed = clock.monotonic() - began
     target = f"--kubeconfig {settings.kubeconfig}" if settings.kubeconfig else f"--server {url}"

@@ -54,8 +54,8 @@ class Informer:
         client: Client,
         resource: GroupVersionResource,
         clock: Clock,
-        field_selector: str = "",
         *,
+        field_selector: str = "",
         damaged: ListDamaged = no_damaged_objects,
     ) -> None:
         self.resource = resource
@@ -119,7 +119,7 @@ class Informer:
     async def patch(self, name: NamespacedName, change: Object, subresource: str = "", *, media: str = MERGE_PATCH) -> Object:
         """Merges a change into an object, whatever its current version."""
         return self._store_written(
-            await self._client.patch(self.resource, name.namespace, name.name, change, subresource, media=media)
+            await self._client.patch(self.resource, name.namespace, name.name, change=change, subresource=subresource, media=media)
         )
 
     async def delete(self, object_: Object, **options: Any) -> None:
@@ -225,7 +225,9 @@ class Informers:
         """Returns the informer of a resource, or only of the objects with this name or that a field selector selects."""
         selector = f"metadata.name={name}" if name else field_selector
         if (resource, selector) not in self._informers:
-            self._informers[resource, selector] = Informer(self._client, resource, self._clock, selector, damaged=self._damaged)
+            self._informers[resource, selector] = Informer(
+                self._client, resource, self._clock, field_selector=selector, damaged=self._damaged
+            )
         informer = self._informers[resource, selector]
         return informer if self._writer is None else informer.with_client(self._writer)
 

@@ -94,7 +94,7 @@ class Client:
         return await self._request("POST", resource.path(namespace), body=object_)
 
     async def create_subresource(
-        self, resource: GroupVersionResource, namespace: str, name: str, subresource: str, body: Object
+        self, resource: GroupVersionResource, namespace: str, name: str, *, subresource: str, body: Object
     ) -> Object:
         """Posts to a subresource of the object, such as "token", and returns the response."""
         return await self._request("POST", resource.path(namespace, name, subresource), body=body)
@@ -109,9 +109,9 @@ class Client:
         resource: GroupVersionResource,
         namespace: str,
         name: str,
+        *,
         change: Object,
         subresource: str = "",
-        *,
         media: str = MERGE_PATCH,
     ) -> Object:
         """Merges the change into the object, whatever its current version."""
@@ -139,7 +139,7 @@ class Client:
         self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: Object | None = None, media: str = JSON
     ) -> Object:
         content = b"" if body is None else orjson.dumps(body)
-        return decode_reply(await self._transport.send(method, path, query or {}, content, media))
+        return decode_reply(await self._transport.send(method, path, query=query or {}, body=content, media=media))
 
 
 def decode_reply(reply: Reply) -> Object:

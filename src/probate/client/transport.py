@@ -17,7 +17,7 @@ Reply: TypeAlias = tuple[int, bytes]
 class Transport(Protocol):
     """Carries requests. Raises `StoreUnavailable` if the server does not answer: the request may or may not have been processed."""
 
-    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
+    async def send(self, method: str, path: str, *, query: Mapping[str, str], body: bytes, media: str) -> Reply:
         """Sends one request and returns its response. `media` is the media type of the body."""
         ...
 

@@ -66,8 +66,8 @@ async def run_all(
     api: ServerContext,
     clock: Clock,
     names: Collection[str],
-    settings: Settings = DEFAULT_SETTINGS,
     *,
+    settings: Settings = DEFAULT_SETTINGS,
     server: Server = DEFAULT_SERVER,
 ) -> AsyncGenerator[None, None]:
     """Runs these controllers, and the server's other background loops, until the context ends.
@@ -77,7 +77,7 @@ async def run_all(
     names = [registry.get(name).name for name in names]
     backend = StoreBackend(api)
     collector = _collector(api, _acting_as(registry.COLLECTOR, backend, settings), clock) if registry.COLLECTOR in names else None
-    loops = _server_loops(api, clock) | _bulk_loops(api, backend, clock, names, settings)
+    loops = _server_loops(api, clock) | _bulk_loops(api, backend, clock, names=names, settings=settings)
     if collector is not None:
         loops[registry.COLLECTOR] = collector.run()
     client, report = Client(LocalTransport(api, MANAGER_USER)), functools.partial(_report, api)
@@ -95,7 +95,7 @@ async def run_all(
             "own": {name: Client(LocalTransport(api, registry.user_of(name))) for name in chosen},
             "damaged": functools.partial(_damaged, api),
         }
-        async with run_api_controllers(client, clock, chosen, report, **options):
+        async with run_api_controllers(client, clock, chosen, report=report, **options):
             yield
 
     def api_loops() -> Loops:
@@ -133,16 +133,16 @@ def _server_loops(api: ServerContext, clock: Clock) -> Loops:
     }
 
 
-def _bulk_loops(api: ServerContext, backend: StoreBackend, clock: Clock, names: Collection[str], settings: Settings) -> Loops:
+def _bulk_loops(api: ServerContext, backend: StoreBackend, clock: Clock, *, names: Collection[str], settings: Settings) -> Loops:
     """The controllers that act on the store in bulk, except the collector."""
     loops: Loops = {}
     for name in [name for name in SCOPES if name in names]:  # always in the same order
         scopes = ScopeDeletion(SCOPES[name](), _acting_as(name, backend, settings), clock)
-        loops[name] = ChangeFeedLoop(name, scopes, backend, clock).run()
+        loops[name] = ChangeFeedLoop(name, scopes, backend, clock=clock).run()
     if registry.EVENT_TTL in names:
         acting = _acting_as(registry.EVENT_TTL, backend, settings)
-        events = EventTtl(acting, clock, settings.event_ttl, api.metrics.registry)
-        loops[registry.EVENT_TTL] = ChangeFeedLoop(registry.EVENT_TTL, events, backend, clock).run()
+        events = EventTtl(acting, clock, settings.event_ttl, metrics=api.metrics.registry)
+        loops[registry.EVENT_TTL] = ChangeFeedLoop(registry.EVENT_TTL, events, backend, clock=clock).run()
     return loops
 
 
@@ -159,8 +159,8 @@ async def run_api_controllers(  # noqa: PLR0913 everything that controllers may 
     client: Client,
     clock: Clock,
     names: Iterable[str],
-    report: Report,
     *,
+    report: Report,
     settings: Settings,
     metrics: Registry,
     server: Server = DEFAULT_SERVER,
@@ -177,7 +177,7 @@ async def run_api_controllers(  # noqa: PLR0913 everything that controllers may 
     started = [workers for name in names for workers in registry.start(name, _context_for(context, own.get(name)))]
     loops = {_loop_name(workers): _when_synced(informers, workers) for workers in started}
     help_ = "Objects in a controller's queue, with those that are due later."
-    figures.gauges("probate_controller_queue_length", help_, ("controller",), lambda: _queue_lengths(started))
+    figures.gauges("probate_controller_queue_length", help_, ("controller",), read=lambda: _queue_lengths(started))
     metrics.add(figures.gather)
     try:
         async with run_loops({"informers": informers.run(), "events": events.run(), **loops}, report):

@@ -106,14 +106,14 @@ class Registry:
     def histogram(self, name: str, help_: str, labels: LabelNames = (), *, bounds: Sequence[float]) -> Histogram:
         """Returns a new histogram."""
         histogram = Histogram(bounds)
-        self.add(lambda: [histogram_family(name, help_, labels, histogram)])
+        self.add(lambda: [histogram_family(name, help_, labels, histogram=histogram)])
         return histogram
 
     def gauge(self, name: str, help_: str, read: Callable[[], float]) -> None:
         """Adds a gauge, which is read whenever metrics are gathered."""
         self.add(lambda: [Family("gauge", name, help_, (), {(): read()})])
 
-    def gauges(self, name: str, help_: str, labels: LabelNames, read: Callable[[], Mapping[LabelValues, float]]) -> None:
+    def gauges(self, name: str, help_: str, labels: LabelNames, *, read: Callable[[], Mapping[LabelValues, float]]) -> None:
         """Adds a gauge with labels, which is read whenever metrics are gathered."""
         self.add(lambda: [Family("gauge", name, help_, labels, dict(read()))])
 
@@ -127,6 +127,6 @@ class Registry:
         return list(families.values())
 
 
-def histogram_family(name: str, help_: str, labels: LabelNames, histogram: Histogram) -> Family:
+def histogram_family(name: str, help_: str, labels: LabelNames, *, histogram: Histogram) -> Family:
     """Returns a copy of a histogram."""
     return Family("histogram", name, help_, labels, {}, {key: histogram.cumulative(key) for key in histogram}, histogram.bounds)

@@ -61,8 +61,8 @@ class Collector:
         self._has_work = asyncio.Event()
         self._later = DelayingQueue()
         self._resolver = Resolver(backend, self._queue)
-        self._release = OwnerRelease(backend, clock, self._queue, self._later, patience=patience)
-        self._executor = Executor(backend, clock, self._queue, self._later, self._release)
+        self._release = OwnerRelease(backend, clock, self._queue, later=self._later, patience=patience)
+        self._executor = Executor(backend, clock, self._queue, later=self._later, release=self._release)
         self._executions: list[asyncio.Task[None]] = []  # actions of this turn and the last that are being executed
         self._saved_position = 0
         self._saved_at = 0.0
@@ -184,7 +184,7 @@ class Collector:
     def _check_later(self, change: Change) -> None:
         if change.after is not None:
             kind = RELEASES if change.after.is_deleting else NEW_OBJECTS
-            self._later.add(self._clock.monotonic() + NEW_OBJECT_SECONDS, kind, change.after.key, change.revision)
+            self._later.add(self._clock.monotonic() + NEW_OBJECT_SECONDS, kind, change.after.key, since=change.revision)
 
     async def _list_all(self) -> None:
         """Queues all objects as if they had just been created. No position is saved before that work is done."""
@@ -299,12 +299,16 @@ class Collector:
         except BaseException:
             self._requeue(objects, new_objects, releases)
             raise
-        self._start_execution(actions, last, new_objects, releases)
+        self._start_execution(actions, last, new_objects=new_objects, releases=releases)
 
-    def _start_execution(self, actions: list[Action], objects: Work, new_objects: Work = NO_WORK, releases: Work = NO_WORK) -> None:
+    def _start_execution(
+        self, actions: list[Action], objects: Work, *, new_objects: Work = NO_WORK, releases: Work = NO_WORK
+    ) -> None:
         since = {**releases, **new_objects, **objects}
         execution = asyncio.create_task(self._execute(actions, since, self._release.take_orphaning()))
-        execution.add_done_callback(functools.partial(self._requeue_if_failed, objects, new_objects, releases))
+        execution.add_done_callback(
+            functools.partial(self._requeue_if_failed, objects=objects, new_objects=new_objects, releases=releases)
+        )
         self._executions.append(execution)
 
     async def _execute(self, actions: list[Action], since: Work, orphaning: Work) -> None:
@@ -313,9 +317,9 @@ class Collector:
             self._release.continue_orphaning(orphaning, has_failed=result.has_failed)
             return
         for key, revision in orphaning.items():
-            self._executor.postpone(RELEASES, key, revision, result.permissions)
+            self._executor.postpone(RELEASES, key, revision, permissions=result.permissions)
 
-    def _requeue_if_failed(self, objects: Work, new_objects: Work, releases: Work, task: asyncio.Task[None]) -> None:
+    def _requeue_if_failed(self, task: asyncio.Task[None], *, objects: Work, new_objects: Work, releases: Work) -> None:
         if task.cancelled() or task.exception() is not None:  # it may have been cancelled before it began
             self._requeue(objects, new_objects, releases)
 

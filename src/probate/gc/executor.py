@@ -44,7 +44,7 @@ class ExecutionResult(NamedTuple):
 class Executor:
     """Executes actions on one backend."""
 
-    def __init__(self, backend: Backend, clock: Clock, queue: WorkQueue, later: DelayingQueue, release: OwnerRelease) -> None:
+    def __init__(self, backend: Backend, clock: Clock, queue: WorkQueue, *, later: DelayingQueue, release: OwnerRelease) -> None:
         self._backend = backend
         self._clock = clock
         self._queue = queue
@@ -66,12 +66,14 @@ class Executor:
         held = await self._backend.revision() if Outcome.HELD in outcomes else 0
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DENIED:
-                self.postpone(_kind(action), action.item.key, since.get(action.item.key, self._queue.revision), permissions)
+                self.postpone(
+                    _kind(action), action.item.key, since.get(action.item.key, self._queue.revision), permissions=permissions
+                )
             elif outcome is not Outcome.DONE:
-                self._follow_up(action, outcome, since.get(action.item.key, self._queue.revision), held)
+                self._follow_up(action, outcome, since=since.get(action.item.key, self._queue.revision), held=held)
         return ExecutionResult(Outcome.FAILED in outcomes, Outcome.DENIED in outcomes, permissions)
 
-    def _follow_up(self, action: Action, outcome: Outcome, since: int, held: int) -> None:
+    def _follow_up(self, action: Action, outcome: Outcome, *, since: int, held: int) -> None:
         if outcome is Outcome.HELD:
             self._release.hold(action.item, since, held)
         elif outcome is Outcome.CHANGED:
@@ -79,11 +81,11 @@ class Executor:
             self._queue.by_kind[_kind(action)].setdefault(action.item.key, since)
         else:
             self.failures[str(self._backend.resource_of(action.item.key))] += 1
-            self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.key, since)
+            self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.key, since=since)
 
-    def postpone(self, kind: str, key: str, since: int, permissions: int) -> None:
+    def postpone(self, kind: str, key: str, since: int, *, permissions: int) -> None:
         """Holds back denied work until permissions change after this revision."""
-        if self.forbidden.add(kind, key, since, permissions):
+        if self.forbidden.add(kind, key, since, permissions=permissions):
             self._check_later(since)
 
     def take_permitted(self) -> dict[str, Work]:
@@ -94,7 +96,7 @@ class Executor:
         return work
 
     def _check_later(self, since: int) -> None:
-        self._later.add(self._clock.monotonic() + forbidden.CHECK_SECONDS, forbidden.KIND, "", since)
+        self._later.add(self._clock.monotonic() + forbidden.CHECK_SECONDS, forbidden.KIND, "", since=since)
 
 
 def _kind(action: Action) -> str:

@@ -23,7 +23,7 @@ REMOVAL_DUE = "it was to be removed right after it was marked, and nothing holds
 class OwnerRelease:
     """Releases the owners of one backend."""
 
-    def __init__(self, backend: Backend, clock: Clock, queue: WorkQueue, later: DelayingQueue, *, patience: float) -> None:
+    def __init__(self, backend: Backend, clock: Clock, queue: WorkQueue, *, later: DelayingQueue, patience: float) -> None:
         self._backend = backend
         self._clock = clock
         self._queue = queue
@@ -80,7 +80,7 @@ class OwnerRelease:
         """Queues orphaning owners again: now, or later if an action failed."""
         for key, since in orphaning.items():
             if has_failed:
-                self._later.add(self._clock.monotonic() + RETRY_SECONDS, RELEASES, key, since)
+                self._later.add(self._clock.monotonic() + RETRY_SECONDS, RELEASES, key, since=since)
             else:
                 self._queue.releases.setdefault(key, since)
 
@@ -97,7 +97,7 @@ class OwnerRelease:
             self._lagging.pop(item.key, None)
             return [Delete(item, PropagationPolicy.BACKGROUND, REMOVAL_DUE)] if item.is_removal_due else []
         if item.is_lagging and not self._is_patience_over(item):
-            self._later.add(self._clock.monotonic() + self._patience, RELEASES, item.key, since)
+            self._later.add(self._clock.monotonic() + self._patience, RELEASES, item.key, since=since)
             return []
         self._lagging.pop(item.key, None)
         if item.is_lagging:
@@ -130,7 +130,7 @@ class OwnerRelease:
             return await self._strip_cluster_scoped(item, since) or [RemoveFinalizer(item, "no dependent refers to it")]
         readable = existing(await self._backend.get_items(page.keys))
         if not readable:  # damaged: the owner stays until they are removed (or they were removed in between)
-            self._later.add(self._clock.monotonic() + RETRY_SECONDS, RELEASES, item.key, since)
+            self._later.add(self._clock.monotonic() + RETRY_SECONDS, RELEASES, item.key, since=since)
             return []
         self._orphaning[item.key] = since
         return _remove_references(item, readable)

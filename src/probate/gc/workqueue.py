@@ -236,7 +236,7 @@ class DelayingQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, time: float, kind: str, key: str, since: int) -> None:
+    def add(self, time: float, kind: str, key: str, *, since: int) -> None:
         """Adds work of this kind on this key, due at `time`."""
         heapq.heappush(self._heap, (time, next(self._ids), f"{kind} {key}", since))
 

@@ -1,7 +1,7 @@
 """Sets the defaults of built-in kinds. `apply` runs for every object in a request, whatever the verb.
 
     pod = {"spec": {"containers": [{"name": "c", "image": "i:1"}]}}
-    apply("", "v1", "Pod", pod)      # pod["spec"]["restartPolicy"] == "Always", and so on
+    apply(GroupVersionKind("", "v1", "Pod"), pod)      # pod["spec"]["restartPolicy"] == "Always", and so on
 
 `apply` takes three steps: drop empty fields, set defaults, write the fields that Kubernetes always writes (`omitempty` does the
 first and last). The result is the object as Kubernetes would read it back, so applying twice equals applying once. Custom resources
@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import omitempty, registry
 from probate.kinds.builtin import catalog
@@ -20,9 +21,9 @@ from probate.kinds.builtin import catalog
 Default = Callable[[Object], None]
 
 
-def apply(group: str, version: str, kind: str, object_: Object) -> None:
+def apply(kind: GroupVersionKind, object_: Object) -> None:
     """Sets the object's defaults in place, as Kubernetes does when it reads one. Never raises and keeps every given value."""
-    struct, default = _known(group, version, kind)
+    struct, default = _known(*kind)
     if struct is not None:
         struct.drop(object_)
     if default is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 
+from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import defaults, generation, registry
 from probate.kinds.kind import Strategy
@@ -29,9 +30,9 @@ def can_change_new(group: str, kind: str) -> bool:
     return creates is not None or strategy.has_status or strategy.generation_fields is not None
 
 
-def create(group: str, version: str, kind: str, object_: Object, *, uid: str, now: str) -> None:
+def create(kind: GroupVersionKind, object_: Object, *, uid: str, now: str) -> None:
     """Prepares a new object that has its defaults. `uid` is the one it will have, `now` an RFC 3339 time in seconds."""
-    strategy = of(group, kind)
+    strategy = of(kind.group, kind.kind)
     if strategy.has_status and not strategy.status_on_create:
         object_.pop("status", None)
     generation.initialize(strategy, object_)
@@ -43,12 +44,12 @@ def create(group: str, version: str, kind: str, object_: Object, *, uid: str, no
         strategy.create_named(object_, uid=uid)
     if strategy.has_status:
         # Kubernetes reads back what it has stored, which sets the defaults of fields that this function emptied or added.
-        defaults.apply(group, version, kind, object_)
+        defaults.apply(kind, object_)
 
 
-def update(group: str, version: str, kind: str, new: Object, old: Object) -> None:
+def update(kind: GroupVersionKind, new: Object, old: Object) -> None:
     """Prepares a changed object that has its defaults: keeps the status, and advances the generation."""
-    strategy = of(group, kind)
+    strategy = of(kind.group, kind.kind)
     if strategy.has_status:
         restore_fields(new, old, "status")
     if strategy.update is not None:
@@ -56,9 +57,9 @@ def update(group: str, version: str, kind: str, new: Object, old: Object) -> Non
     generation.advance(strategy, new, old)
 
 
-def update_status(group: str, version: str, kind: str, new: Object, old: Object, *, now: str) -> None:
+def update_status(kind: GroupVersionKind, new: Object, old: Object, *, now: str) -> None:
     """Prepares a status update: only the status changes, and the metadata that the kind allows."""
-    strategy = of(group, kind)
+    strategy = of(kind.group, kind.kind)
     restore_fields(new, old, *((new.keys() | old.keys()) - {"apiVersion", "kind", "metadata", "status"}))
     generation.preserve(new, old)
     if (metadata := ensure_child(new, "metadata")) is not None:

@@ -54,7 +54,7 @@ def columns(group: str, version: str, plural: str) -> list[Column]:
     return list(printer(group, version, plural).columns)
 
 
-def cells(group: str, version: str, plural: str, object_: Object, *, now: float) -> list[Any]:
+def cells(group: str, version: str, plural: str, *, object_: Object, now: float) -> list[Any]:
     """Returns one object's cells, as many as there are columns. Never fails: an absent value shows as Kubernetes shows it."""
     return printer(group, version, plural).cells(object_, now)
 

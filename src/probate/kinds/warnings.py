@@ -1,7 +1,7 @@
 """Warns about fields of built-in kinds that are allowed but questionable.
 
     warnings.create("", "Pod", pod)                  about a new object
-    warnings.update("", "Service", new, old)         about a changed one
+    warnings.update("", "Service", new, old=old)     about a changed one
 
 The objects have passed `validation`. A response carries at most `MAX_WARNINGS` warnings; no more are computed.
 """
@@ -31,7 +31,7 @@ def create(group: str, kind: str, object_: Value) -> list[str]:
     return list(islice(found.create(object_), MAX_WARNINGS)) if found else []
 
 
-def update(group: str, kind: str, new: Value, old: Value) -> list[str]:
+def update(group: str, kind: str, new: Value, *, old: Value) -> list[str]:
     """Returns the warnings about an object that replaces `old`."""
     found = _of(group, kind)
     return list(islice(found.update(new, old), MAX_WARNINGS)) if found and found.update else []

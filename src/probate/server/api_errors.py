@@ -46,13 +46,13 @@ def invalid(resource: Resource, name: str, problems: Sequence[FieldError]) -> er
     reported = problems[:MAX_FIELD_ERRORS]
     shown_name = name if len(name) <= MAX_NAME_BYTES else truncate_name(name)
     details = Details(name=shown_name, group=resource.group, kind=resource.kind, causes=tuple(reported))
-    return errors.Invalid(status.invalid_message(resource.kind, resource.group, shown_name, list(reported)), details)
+    return errors.Invalid(status.invalid_message(resource.kind, resource.group, shown_name, field_errors=list(reported)), details)
 
 
 def invalid_options(kind: str, problems: Sequence[FieldError]) -> errors.Invalid:
     """The options of the request are invalid (422)."""
     details = Details(group="meta.k8s.io", kind=kind, causes=tuple(problems))
-    return errors.Invalid(status.invalid_message(kind, "meta.k8s.io", None, list(problems)), details)
+    return errors.Invalid(status.invalid_message(kind, "meta.k8s.io", None, field_errors=list(problems)), details)
 
 
 def resource_not_found() -> errors.NotFound:

@@ -69,7 +69,7 @@ class App:
         registry.gauge("apiserver_current_inflight_requests", about, lambda: len(self._under_way))
         about = "Of all requests that may run at the same time, those that are reserved for a priority level by its shares."
         seats = "apiserver_flowcontrol_nominal_limit_seats"
-        registry.gauges(seats, about, ("priority_level",), lambda: self._flows.seats(MAX_IN_FLIGHT))
+        registry.gauges(seats, about, ("priority_level",), read=lambda: self._flows.seats(MAX_IN_FLIGHT))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

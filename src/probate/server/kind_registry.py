@@ -166,7 +166,7 @@ class KindRegistry:
         """Writes the CRD's status if it has changed. A concurrent write wins: the next refresh reads what it wrote."""
         cached = crds[key]
         others = [crd.crd for crd in crds.values() if crd is not cached and crd.group == cached.group]
-        status = crd_conditions.compute_status_with_violations(cached.crd, others, now, cached.violations)
+        status = crd_conditions.compute_status_with_violations(cached.crd, others, now, violations=cached.violations)
         if status == cached.crd.get("status"):
             return cached
         settled = {**cached.crd, "status": status}

@@ -36,8 +36,8 @@ class LocalTransport:
         self._api = api
         self._user = user
 
-    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, content_type: str) -> tuple[int, bytes]:
-        headers = {b"content-type": content_type.encode(), b"user-agent": USER_AGENT}
+    async def send(self, method: str, path: str, *, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
+        headers = {b"content-type": media.encode(), b"user-agent": USER_AGENT}
         request = Request(method, path, _multi_query(query), headers, body, self._user)
         try:
             response = await self._handle_in_time(request)

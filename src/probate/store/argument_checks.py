@@ -117,7 +117,7 @@ def _check_guard(guard: contract.Guard) -> None:
         keys.check_key(guard.key)
 
 
-def check_scan(prefix: str, after: str, limit: int, limits: contract.Limits) -> None:
+def check_scan(prefix: str, after: str, limit: int, *, limits: contract.Limits) -> None:
     """Raises `BadKey`, `TooLarge` or `BadRequest` unless the engine can accept the scan."""
     keys.check_prefix(prefix)
     if after:
@@ -134,7 +134,7 @@ def check_scan_many(prefixes: Sequence[str], limit: int, limits: contract.Limits
         raise errors.TooLarge(f"{len(prefixes):,} ranges are requested at once; the store takes at most {limits.page_size:,}")
     if prefixes:
         keys.check_prefixes(prefixes)
-        check_scan(prefixes[0], "", limit, limits)
+        check_scan(prefixes[0], "", limit, limits=limits)
 
 
 def check_at(prefix: str, at: contract.Revision | None) -> None:

@@ -129,9 +129,8 @@ class Batch(list[Event]):
     def value_bytes(self) -> int:
         """The memory that the values of the events occupy, in bytes, without the fixed cost of each event."""
         if self._value_bytes is None:
-            self._value_bytes = sum(
-                [len(event.value or b"") + (0 if event.previous is None else len(event.previous.value)) for event in self]
-            )
+            sizes = [len(event.value or b"") + (0 if event.previous is None else len(event.previous.value)) for event in self]
+            self._value_bytes = sum(sizes)
         return self._value_bytes
 
 

@@ -233,7 +233,7 @@ class Subscription:
 class HubWatch:
     """Implements `contract.Watch`: the engine's history first, then the hub. Waiting for it may be cancelled at any time."""
 
-    def __init__(self, hub: WatchHub, history: HistoryReader, prefix: str, after: Revision) -> None:
+    def __init__(self, hub: WatchHub, history: HistoryReader, prefix: str, *, after: Revision) -> None:
         self._hub = hub
         self._history = history
         self._prefix = prefix

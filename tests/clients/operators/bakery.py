@@ -41,7 +41,7 @@ def loaf(spec: kopf.Spec) -> dict[str, Any]:
 
 @kopf.on.resume("orders", backoff=0.2)
 @kopf.on.create("orders", backoff=0.2)
-def bake(name: str, namespace: str, spec: kopf.Spec, body: kopf.Body, **_: Any) -> dict[str, str]:
+def bake(name: str, namespace: str, spec: kopf.Spec, *, body: kopf.Body, **_: Any) -> dict[str, str]:
     child = loaf(spec)
     kopf.adopt(child)
     child["metadata"]["name"] = f"loaf-{name}"
@@ -55,7 +55,7 @@ def bake(name: str, namespace: str, spec: kopf.Spec, body: kopf.Body, **_: Any) 
 
 
 @kopf.on.update("orders", field="spec", backoff=0.2)
-def bake_again(name: str, namespace: str, spec: kopf.Spec, diff: kopf.Diff, **_: Any) -> dict[str, Any]:
+def bake_again(name: str, namespace: str, spec: kopf.Spec, *, diff: kopf.Diff, **_: Any) -> dict[str, Any]:
     client.CoreV1Api().patch_namespaced_config_map(f"loaf-{name}", namespace, {"data": loaf(spec)["data"]})
     return {"changed": [".".join(field) for _operation, field, _old, _new in diff]}
 

@@ -123,7 +123,7 @@ def test_default_propagation(kind: tuple[str, str, str], expected: DefaultPropag
 
 
 def delete(meta: dict[str, Any], policy: PropagationPolicy | None = None, grace: int | None = None) -> deletion.DeletionDecision:
-    return deletion.decide(meta, DeletionRequest(policy, grace), DefaultPropagation.BACKGROUND, NOW)
+    return deletion.decide(meta, DeletionRequest(policy, grace), DefaultPropagation.BACKGROUND, now=NOW)
 
 
 def test_object_without_finalizers_is_removed_unmarked() -> None:
@@ -187,7 +187,7 @@ def pod(meta: dict[str, Any], *, node: str = "n", own: int | None = 30, phase: s
 def delete_pod(
     meta: dict[str, Any], grace: int | None = None, policy: PropagationPolicy | None = None, **about: Any
 ) -> deletion.DeletionDecision:
-    return deletion.decide(meta, DeletionRequest(policy, grace), DefaultPropagation.BACKGROUND, NOW, pod=pod(meta, **about))
+    return deletion.decide(meta, DeletionRequest(policy, grace), DefaultPropagation.BACKGROUND, now=NOW, pod=pod(meta, **about))
 
 
 def ending(seconds: float, grace: int) -> dict[str, Any]:

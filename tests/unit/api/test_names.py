@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from probate.api import names
 
-Source = Random  # any random source is valid here
+Source = Random  # noqa: S311 any random source is valid here
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME_LIKE_TEXTS = st.text("abzAZ019-._/ %é", max_size=70) | st.text(max_size=10) | st.from_regex(rf"\A{_LABEL}\Z")

@@ -32,8 +32,8 @@ class DelayedTransport(LocalTransport):
         self.may_respond.set()
         self.is_broken = False
 
-    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
-        reply = await super().send(method, path, query, body, media)
+    async def send(self, method: str, path: str, *, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
+        reply = await super().send(method, path, query=query, body=body, media=media)
         await self.may_respond.wait()
         return reply
 

@@ -28,7 +28,7 @@ def test_every_controller_has_start_functions_or_acts_in_bulk() -> None:
 def test_least_rights(name: str) -> None:
     grants = RuleResolver()
     for resource, object_ in bootstrap_roles.bootstrap_objects():
-        grants.put(resource, object_["metadata"].get("namespace", ""), object_["metadata"]["name"], object_)
+        grants.put(resource, object_["metadata"].get("namespace", ""), object_["metadata"]["name"], object_=object_)
     user = registry.user_of(name)
     rights = UserRules(grants, user)
     own = [one for where in ("", "kube-system") for one in grants.bound_roles(user, where) if one.subject == f"User {user.name}"]

@@ -29,7 +29,7 @@ def test_every_metric_type_is_rendered() -> None:
     for seconds in (0.05, 0.1, 0.5, 7):
         waits.observe(("Foreground",), seconds)
     registry.gauge("t_queue", "Waiting.", lambda: len(queue))
-    registry.gauges("t_oldest", "Oldest.", ("kind",), lambda: {("pods",): 1.5})
+    registry.gauges("t_oldest", "Oldest.", ("kind",), read=lambda: {("pods",): 1.5})
     samples = rendered(registry)
     assert samples["t_deletions_total", ("pods",)] == 3
     assert samples["t_deletions_total", ('od"d\n',)] == 1
@@ -64,8 +64,8 @@ def test_gathered_metrics_are_a_copy() -> None:
 
 def test_sources_with_the_same_name_are_one_metric() -> None:
     registry = Registry()
-    registry.gauges("t_length", "Length.", ("part",), lambda: {("here",): 4})
-    registry.gauges("t_length", "Length.", ("part",), lambda: {("there",): 5})
+    registry.gauges("t_length", "Length.", ("part",), read=lambda: {("here",): 4})
+    registry.gauges("t_length", "Length.", ("part",), read=lambda: {("there",): 5})
     text = metrics_endpoint.render(registry.gather(), "").text.decode()
     assert text.count("# TYPE t_length gauge") == 1
     assert rendered(registry)["t_length", ("here",)] == 4

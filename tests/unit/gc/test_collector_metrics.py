@@ -36,7 +36,7 @@ async def make(house: InProcessServer, name: str, *references: Any, **more: Any)
 
 
 async def test_actions_are_counted() -> None:
-    async with running(clock=FakeClock(), collects=False) as house, run_all(house.api, house.clock, [COLLECTOR], INSECURE):
+    async with running(clock=FakeClock(), collects=False) as house, run_all(house.api, house.clock, [COLLECTOR], settings=INSECURE):
         owner, keeper = await make(house, "owner"), await make(house, "keeper")
         await make(house, "child", reference(owner, blockOwnerDeletion=True))
         await make(house, "shared", reference(owner), reference(keeper))
@@ -53,7 +53,7 @@ async def test_actions_are_counted() -> None:
 
 async def test_queue_length_and_age_grow_until_the_work_is_due() -> None:
     clock = FakeClock()
-    async with running(clock=clock, collects=False) as house, run_all(house.api, clock, [COLLECTOR], INSECURE):
+    async with running(clock=clock, collects=False) as house, run_all(house.api, clock, [COLLECTOR], settings=INSECURE):
         await make(house, "child", reference(await make(house, "owner")))
         await house.yield_to_loop()
         await clock.advance(NEW_OBJECT_SECONDS / 2)
@@ -67,7 +67,7 @@ async def test_queue_length_and_age_grow_until_the_work_is_due() -> None:
 
 async def test_lag_is_the_revisions_that_have_not_reached_the_collector() -> None:
     async with running(clock=FakeClock(), collects=False) as house:
-        async with run_all(house.api, house.clock, [COLLECTOR], INSECURE):
+        async with run_all(house.api, house.clock, [COLLECTOR], settings=INSECURE):
             await house.yield_to_loop()
             assert (await collector_metrics(house))["lag_revisions"] == 0
         for number in range(3):
@@ -88,7 +88,7 @@ async def test_age_of_the_oldest_waiting_owner_survives_a_restart() -> None:
         await house.request("DELETE", f"{FOLDER}/first", {"propagationPolicy": "Foreground"})
         await clock.advance(30)
         assert (await collector_metrics(house))["oldest_waiting_seconds"] == 90
-        async with run_all(house.api, clock, [COLLECTOR], INSECURE):
+        async with run_all(house.api, clock, [COLLECTOR], settings=INSECURE):
             await house.yield_to_loop()
             assert (await collector_metrics(house))["oldest_waiting_seconds"] == 90
             held = (await house.request("GET", f"{FOLDER}/holds-second")).json

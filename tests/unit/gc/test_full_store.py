@@ -50,7 +50,7 @@ async def test_actions_that_a_full_store_refuses_are_retried_a_second_later(poli
             await make(house, f"child-{number}", reference)
         await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": policy})
         await fill(house)
-        async with run_all(house.api, clock, BULK_CONTROLLERS, INSECURE):
+        async with run_all(house.api, clock, BULK_CONTROLLERS, settings=INSECURE):
             await clock.advance(0.1)
             await house.yield_to_loop(2_000)
             first = await failures(house)
@@ -76,7 +76,7 @@ async def test_cycle_that_could_not_be_broken_is_broken_later() -> None:
         assert (await house.request("PUT", f"{FOLDER}/one", one)).code == 200
         await house.request("DELETE", f"{FOLDER}/one", {"propagationPolicy": "Foreground"})
         await fill(house)
-        async with run_all(house.api, clock, BULK_CONTROLLERS, INSECURE):
+        async with run_all(house.api, clock, BULK_CONTROLLERS, settings=INSECURE):
             await clock.advance(0.1)
             await house.yield_to_loop(2_000)
             assert await failures(house) == 1

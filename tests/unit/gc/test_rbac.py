@@ -35,7 +35,7 @@ async def server_with_rbac(**settings: Any) -> AsyncGenerator[RbacServer, None]:
         house.__class__ = RbacServer
         assert isinstance(house, RbacServer)
         await rbac_roles.ensure_roles(house.api)
-        async with run_all(house.api, clock, BULK_CONTROLLERS, Settings(**settings)):
+        async with run_all(house.api, clock, BULK_CONTROLLERS, settings=Settings(**settings)):
             yield house
 
 
@@ -262,7 +262,7 @@ async def test_a_permission_that_is_granted_while_it_is_denied_is_not_missed(hou
 def test_each_bulk_controller_has_least_privileges(name: str) -> None:
     grants = RuleResolver()
     for resource, object_ in bootstrap_roles.bootstrap_objects():
-        grants.put(resource, object_["metadata"].get("namespace", ""), object_["metadata"]["name"], object_)
+        grants.put(resource, object_["metadata"].get("namespace", ""), object_["metadata"]["name"], object_=object_)
     rights, user = UserRules(grants, user_of(name)), user_of(name)
     assert rights.allow(ResourceAttributes("delete", "", "events", namespace="a", name="x"))
     assert rights.allow(ResourceAttributes("delete", "", "configmaps", namespace="a", name="x")) is (name != EVENT_TTL)

@@ -40,7 +40,7 @@ async def test_failed_watch_is_reported_until_it_is_restarted() -> None:
 
 
 async def test_collector_that_ended_is_reported() -> None:
-    async with running(clock=FakeClock(), collects=False) as house, run_all(house.api, house.clock, [COLLECTOR], INSECURE):
+    async with running(clock=FakeClock(), collects=False) as house, run_all(house.api, house.clock, [COLLECTOR], settings=INSECURE):
         assert (await house.request("GET", "/readyz")).code == 200
         await house.store.commit(create("objects/configmaps/default/broken", b'nothing that a server writes: "ownerReferences"'))
         await house.yield_to_loop()

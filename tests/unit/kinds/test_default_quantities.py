@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probate.api import quantities
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import defaults
 
 _SUFFIXES = st.sampled_from(["", "m", "u", "n", "k", "M", "Ki", "Mi", "Gi", "e3", "E-2", "e-7"])
@@ -18,7 +19,7 @@ _AMOUNTS = st.builds("{}{}{}".format, st.integers(0, 5000), st.sampled_from(["",
 
 def stored(amount: object) -> Any:
     quota: dict[str, Any] = {"spec": {"hard": {"requests.cpu": amount}}}
-    defaults.apply("", "v1", "ResourceQuota", quota)
+    defaults.apply(GroupVersionKind("", "v1", "ResourceQuota"), quota)
     return quota["spec"]["hard"]["requests.cpu"]
 
 
@@ -61,5 +62,5 @@ def test_texts_of_a_million_digits_do_no_harm() -> None:
 def test_other_amounts_keep_all_their_digits() -> None:
     metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "0.0000005"}}}
     autoscaler: dict[str, Any] = {"spec": {"metrics": [copy.deepcopy(metric)]}}
-    defaults.apply("autoscaling", "v2", "HorizontalPodAutoscaler", autoscaler)
+    defaults.apply(GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"), autoscaler)
     assert autoscaler["spec"]["metrics"][0]["external"]["target"]["value"] == "500n"

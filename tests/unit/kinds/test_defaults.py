@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import defaults
 
@@ -38,7 +39,7 @@ _VERSIONS = st.sampled_from(["v1", "v2"])
 
 
 def read(group: str, kind: str, object_: Object, *, version: str = "v1") -> Object:
-    defaults.apply(group, version, kind, object_)
+    defaults.apply(GroupVersionKind(group, version, kind), object_)
     return object_
 
 
@@ -56,16 +57,16 @@ def read_volume(**source: Any) -> Object:
 
 @given(_KINDS, _VERSIONS, _OBJECTS)
 def test_applying_twice_is_applying_once_whatever_it_looks_like(kind: tuple[str, str], version: str, object_: Object) -> None:
-    defaults.apply(kind[0], version, kind[1], object_)
+    defaults.apply(GroupVersionKind(kind[0], version, kind[1]), object_)
     once = copy.deepcopy(object_)
-    defaults.apply(kind[0], version, kind[1], object_)
+    defaults.apply(GroupVersionKind(kind[0], version, kind[1]), object_)
     assert object_ == once
 
 
 @given(_OBJECTS)
 def test_custom_kinds_are_left_alone(object_: Object) -> None:
     before = copy.deepcopy(object_)
-    defaults.apply("example.com", "v1", "Deployment", object_)
+    defaults.apply(GroupVersionKind("example.com", "v1", "Deployment"), object_)
     assert object_ == before
 
 

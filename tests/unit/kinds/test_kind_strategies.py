@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import defaults as defaulting
 from probate.kinds import strategy
@@ -21,15 +22,15 @@ _APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 def created(group: str, kind: str, object_: Object) -> Object:
     object_ = {"metadata": {"name": "o"}} | copy.deepcopy(object_)
-    defaulting.apply(group, "v1", kind, object_)
-    strategy.create(group, "v1", kind, object_, uid="u-1", now=_NOW)
+    defaulting.apply(GroupVersionKind(group, "v1", kind), object_)
+    strategy.create(GroupVersionKind(group, "v1", kind), object_, uid="u-1", now=_NOW)
     return object_
 
 
 def updated(group: str, kind: str, old: Object, **changes: Any) -> Object:
     new = copy.deepcopy(old | changes)
-    defaulting.apply(group, "v1", kind, new)
-    strategy.update(group, "v1", kind, new, old)
+    defaulting.apply(GroupVersionKind(group, "v1", kind), new)
+    strategy.update(GroupVersionKind(group, "v1", kind), new, old)
     return new
 
 
@@ -96,7 +97,7 @@ def test_node_takes_no_settings_of_its_kubelet_unless_it_has_some() -> None:
     assert "config" not in node["status"]
     assert "configSource" not in updated("", "Node", node, **said)["spec"]
     through_status = copy.deepcopy(node | said)
-    strategy.update_status("", "v1", "Node", through_status, node, now=_NOW)
+    strategy.update_status(GroupVersionKind("", "v1", "Node"), through_status, node, now=_NOW)
     assert "config" not in through_status["status"]
     assert updated("", "Node", node | said, metadata={})["spec"]["configSource"] == settings
 

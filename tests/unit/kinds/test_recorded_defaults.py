@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.api.gvk import GroupVersion
+from probate.api.gvk import GroupVersion, GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import defaults as defaulting
 from probate.kinds import strategy as preparation
@@ -55,8 +55,8 @@ def blurred(object_: Object) -> object:
 @pytest.mark.parametrize("recorded", _RECORDED, ids=_IDS)
 def test_a_new_object_is_stored_as_kubernetes_stores_it(recorded: Object) -> None:
     object_ = sent(recorded)
-    defaulting.apply(*identity(recorded), object_)
-    preparation.create(*identity(recorded), object_, uid=_UID, now=_NOW)
+    defaulting.apply(GroupVersionKind(*identity(recorded)), object_)
+    preparation.create(GroupVersionKind(*identity(recorded)), object_, uid=_UID, now=_NOW)
     if object_["kind"] == "Pod":
         assert not Priorities().admit(object_)
     assert object_["metadata"].pop("generation", None) == recorded["generation"]
@@ -67,7 +67,7 @@ def test_a_new_object_is_stored_as_kubernetes_stores_it(recorded: Object) -> Non
 @pytest.mark.parametrize("recorded", _RECORDED, ids=_IDS)
 def test_a_stored_object_is_read_as_it_is(recorded: Object) -> None:
     object_ = copy.deepcopy(recorded["stored"])
-    defaulting.apply(*identity(recorded), object_)
+    defaulting.apply(GroupVersionKind(*identity(recorded)), object_)
     assert object_ == recorded["stored"]
 
 
@@ -77,9 +77,9 @@ def test_sending_a_stored_object_back_changes_nothing(recorded: Object) -> None:
     if recorded["generation"] is not None:
         old["metadata"]["generation"] = recorded["generation"]
     new = copy.deepcopy(old)
-    preparation.update(*identity(recorded), new, old)
+    preparation.update(GroupVersionKind(*identity(recorded)), new, old)
     assert new == old
-    preparation.update_status(*identity(recorded), new, old, now=_NOW)
+    preparation.update_status(GroupVersionKind(*identity(recorded)), new, old, now=_NOW)
     assert new == old
 
 
@@ -96,10 +96,10 @@ def damaged(data: st.DataObject, value: Any) -> Any:
 def test_damaged_objects_do_no_harm_and_are_read_once(recorded: Object, data: st.DataObject) -> None:
     object_ = {key: damaged(data, value) for key, value in recorded["stored"].items()}
     old = {key: damaged(data, value) for key, value in recorded["stored"].items()}
-    defaulting.apply(*identity(recorded), object_)
+    defaulting.apply(GroupVersionKind(*identity(recorded)), object_)
     once = copy.deepcopy(object_)
-    defaulting.apply(*identity(recorded), object_)
+    defaulting.apply(GroupVersionKind(*identity(recorded)), object_)
     assert object_ == once
-    preparation.update(*identity(recorded), object_, old)
-    preparation.update_status(*identity(recorded), object_, old, now=_NOW)
-    preparation.create(*identity(recorded), object_, uid=_UID, now=_NOW)
+    preparation.update(GroupVersionKind(*identity(recorded)), object_, old)
+    preparation.update_status(GroupVersionKind(*identity(recorded)), object_, old, now=_NOW)
+    preparation.create(GroupVersionKind(*identity(recorded)), object_, uid=_UID, now=_NOW)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import custom_strategy
 from probate.kinds import defaults as defaulting
@@ -19,16 +20,16 @@ _LATER = "2026-01-02T00:00:00Z"
 
 def created(group: str, kind: str, object_: Object) -> Object:
     object_ = {"metadata": {"name": "o"}} | object_
-    defaulting.apply(group, "v1", kind, object_)
-    kind_strategy.create(group, "v1", kind, object_, uid="u-1", now=_NOW)
+    defaulting.apply(GroupVersionKind(group, "v1", kind), object_)
+    kind_strategy.create(GroupVersionKind(group, "v1", kind), object_, uid="u-1", now=_NOW)
     return object_
 
 
 def updated(group: str, kind: str, old: Object, **changes: Any) -> Object:
     new = copy.deepcopy(old) | changes
     before = copy.deepcopy(old)
-    defaulting.apply(group, "v1", kind, new)
-    kind_strategy.update(group, "v1", kind, new, old)
+    defaulting.apply(GroupVersionKind(group, "v1", kind), new)
+    kind_strategy.update(GroupVersionKind(group, "v1", kind), new, old)
     assert old == before, "the old object is not touched"
     return new
 
@@ -174,10 +175,10 @@ def test_a_volume_says_since_when_it_is_in_its_phase() -> None:
     old = created("", "PersistentVolume", {"spec": {}, "status": {"phase": "Bound"}})
     assert old["status"] == {"phase": "Pending", "lastPhaseTransitionTime": _NOW}
     new = copy.deepcopy(old)
-    kind_strategy.update_status("", "v1", "PersistentVolume", new, old, now=_LATER)
+    kind_strategy.update_status(GroupVersionKind("", "v1", "PersistentVolume"), new, old, now=_LATER)
     assert new["status"]["lastPhaseTransitionTime"] == _NOW
     new["status"]["phase"] = "Available"
-    kind_strategy.update_status("", "v1", "PersistentVolume", new, old, now=_LATER)
+    kind_strategy.update_status(GroupVersionKind("", "v1", "PersistentVolume"), new, old, now=_LATER)
     assert new["status"]["lastPhaseTransitionTime"] == _LATER
 
 
@@ -225,18 +226,18 @@ def test_status_changes_nothing_else_and_nothing_else_changes_status() -> None:
     new["spec"]["replicas"], new["status"] = 5, {"replicas": 1}
     new["metadata"] |= {"labels": {}, "annotations": {"c": "d"}, "generation": 7}
     through_status = copy.deepcopy(new)
-    kind_strategy.update_status("apps", "v1", "Deployment", through_status, old, now=_NOW)
+    kind_strategy.update_status(GroupVersionKind("apps", "v1", "Deployment"), through_status, old, now=_NOW)
     assert through_status["spec"] == old["spec"]
     assert through_status["status"] == {"replicas": 1}
     assert through_status["metadata"] == {"name": "o", "labels": {"a": "b"}, "annotations": {"c": "d"}, "generation": 1}
-    kind_strategy.update("apps", "v1", "Deployment", new, old)
+    kind_strategy.update(GroupVersionKind("apps", "v1", "Deployment"), new, old)
     assert (new["spec"]["replicas"], new["status"], new["metadata"]["generation"]) == (5, {}, 2)
 
 
 def test_a_pods_class_of_service_is_for_life() -> None:
     old = created("", "Pod", {"spec": {"containers": []}})
     new = copy.deepcopy(old) | {"status": {"phase": "Running"}}
-    kind_strategy.update_status("", "v1", "Pod", new, old, now=_NOW)
+    kind_strategy.update_status(GroupVersionKind("", "v1", "Pod"), new, old, now=_NOW)
     assert new["status"] == {"phase": "Running", "qosClass": "BestEffort"}
 
 

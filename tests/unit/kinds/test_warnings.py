@@ -43,7 +43,7 @@ def begins(told: list[str], *expected: str) -> bool:
 def test_good_objects_are_told_little_about(key: tuple[str, str, str]) -> None:
     group, _, kind = key
     object_ = {"metadata": {"name": "x"}, **SAMPLES[key]}
-    told = warnings.create(group, kind, object_) + warnings.update(group, kind, object_, {"metadata": {}})
+    told = warnings.create(group, kind, object_) + warnings.update(group, kind, object_, old={"metadata": {}})
     assert [one for one in told if "null labelSelector" not in one and not one.startswith("tls:")] == []
 
 
@@ -306,14 +306,14 @@ def test_of_templates_when_they_are_new_or_their_generation_is(group: str, kind:
         inner = {name: inner}
     new, old = {**META, **inner}, {"metadata": {"generation": 0}}
     fields = [f"{path}.metadata.annotations[security.alpha.kubernetes.io/sysctls]", f"{path}.spec.hostAliases[0].ip"]
-    for told in (warnings.create(group, kind, new), warnings.update(group, kind, new, old)):
+    for told in (warnings.create(group, kind, new), warnings.update(group, kind, new, old=old)):
         assert [one.partition(": ")[0] for one in told] == fields
-    assert warnings.update(group, kind, new, {"metadata": {"generation": 1}}) == []
+    assert warnings.update(group, kind, new, old={"metadata": {"generation": 1}}) == []
 
 
 def test_pods_that_change_are_not_told_about() -> None:
     bad = {**POD, "spec": {"terminationGracePeriodSeconds": -1}}
-    assert warnings.update("", "Pod", bad, POD) == []
+    assert warnings.update("", "Pod", bad, old=POD) == []
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_of_workloads(group: str, kind: str, spec: dict[str, Any], expected: str
 
 def test_of_time_zones_in_schedules() -> None:
     new = {**META, "spec": {"schedule": "TZ=UTC * * * * *"}}
-    assert begins(warnings.update("batch", "CronJob", new, new), "spec.schedule: TZ and CRON_TZ")
+    assert begins(warnings.update("batch", "CronJob", new, old=new), "spec.schedule: TZ and CRON_TZ")
 
 
 @pytest.mark.parametrize(
@@ -512,7 +512,7 @@ def test_of_ranges(value: str, expected: str) -> None:
 )
 def test_of_others_whenever_they_are_written(group: str, kind: str, object_: dict[str, Any], expected: str) -> None:
     given = {"metadata": {}, **object_}
-    for told in (warnings.create(group, kind, given), warnings.update(group, kind, given, given)):
+    for told in (warnings.create(group, kind, given), warnings.update(group, kind, given, old=given)):
         assert begins(told, expected), told
 
 
@@ -533,15 +533,15 @@ def test_of_the_class_of_an_ingress_when_it_is_new() -> None:
     assert begins(
         warnings.create("networking.k8s.io", "Ingress", ingress), 'annotation "kubernetes.io/ingress.class" is deprecated'
     )
-    assert warnings.update("networking.k8s.io", "Ingress", ingress, ingress) == []
+    assert warnings.update("networking.k8s.io", "Ingress", ingress, old=ingress) == []
 
 
 def test_of_an_account_that_limits_its_secrets_from_now_on() -> None:
     key = "kubernetes.io/enforce-mountable-secrets"
     new, expected = {"metadata": {"annotations": {key: "true"}}}, f"metadata.annotations[{key}]: deprecated in v1.32+"
     assert begins(warnings.create("", "ServiceAccount", new), expected)
-    assert begins(warnings.update("", "ServiceAccount", new, {"metadata": {}}), expected)
-    assert warnings.update("", "ServiceAccount", new, new) == []
+    assert begins(warnings.update("", "ServiceAccount", new, old={"metadata": {}}), expected)
+    assert warnings.update("", "ServiceAccount", new, old=new) == []
 
 
 def secret(certificate: bytes, key: bytes, type_: str = "kubernetes.io/tls") -> list[str]:

@@ -16,7 +16,9 @@ async def test_write_that_does_not_finish_times_out() -> None:
         await house.create("configmaps", "default", {"metadata": {"name": "a"}})  # so that its namespace is known
         house.api.store = slow_stores.HangingStore(house.store)
         house.api.request_deadline = Deadline(0.02)
-        code, body = await LocalTransport(house.api).send("POST", CONFIGMAPS, {}, b'{"metadata":{"name":"b"}}', "application/json")
+        code, body = await LocalTransport(house.api).send(
+            "POST", CONFIGMAPS, query={}, body=b'{"metadata":{"name":"b"}}', media="application/json"
+        )
         assert (code, orjson.loads(body)["reason"]) == (504, "Timeout")
 
 
@@ -25,4 +27,4 @@ async def test_controller_whose_read_took_long_was_timed_out_and_ended() -> None
         await house.create("configmaps", "default", {"metadata": {"name": "a"}})
         house.api.store = slow_stores.HangingStore(house.store, seconds=0.05)
         house.api.request_deadline = Deadline(0.01)
-        assert (await LocalTransport(house.api).send("GET", f"{CONFIGMAPS}/a", {}, b"", ""))[0] == 200
+        assert (await LocalTransport(house.api).send("GET", f"{CONFIGMAPS}/a", query={}, body=b"", media=""))[0] == 200

@@ -69,7 +69,7 @@ def test_bad_key_in_a_guard_is_rejected(guard: Guard) -> None:
 
 @pytest.mark.parametrize(("after", "limit"), [("", 1), ("", 5), ("objects/k/x", 1), ("zzz/z", 1)])
 def test_valid_scan_passes(after: str, limit: int) -> None:
-    argument_checks.check_scan("objects/k/", after, limit, LIMITS)
+    argument_checks.check_scan("objects/k/", after, limit, limits=LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_valid_scan_passes(after: str, limit: int) -> None:
 )
 def test_invalid_scan_is_rejected(prefix: str, after: str, limit: int, error: type[errors.ApiError]) -> None:
     with pytest.raises(error) as caught:
-        argument_checks.check_scan(prefix, after, limit, LIMITS)
+        argument_checks.check_scan(prefix, after, limit, limits=LIMITS)
     assert caught.type is error
 
 

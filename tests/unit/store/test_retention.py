@@ -54,12 +54,12 @@ async def test_history_was_forgotten_when_the_clock_was_set(
     await clock.advance(INTERVAL / 2)
     old = await steps.create(store, "objects/k/x", b"old")
     await clock.advance(INTERVAL)
-    new = await steps.update(store, "objects/k/x", b"new", old)
+    new = await steps.update(store, "objects/k/x", b"new", revision=old)
     await clock.advance(INTERVAL)
     for jump in jumps:
         clock.jump(jump)
         await clock.advance(INTERVAL)
-        new = await steps.update(store, "objects/k/x", b"new", new)
+        new = await steps.update(store, "objects/k/x", b"new", revision=new)
     await clock.advance(INTERVAL)
     assert await is_available(store, old)
     await clock.advance(KEEP)
@@ -72,7 +72,7 @@ async def test_history_is_kept_for_the_period_and_at_most_an_interval_more(
     await clock.advance(INTERVAL / 2)
     old = await steps.create(store, "objects/k/x", b"old")
     await clock.advance(INTERVAL)
-    await steps.update(store, "objects/k/x", b"new", old)
+    await steps.update(store, "objects/k/x", b"new", revision=old)
     await clock.advance(KEEP - INTERVAL)
     assert await is_available(store, old)
     await clock.advance(2 * INTERVAL)
@@ -111,7 +111,7 @@ async def test_unchanged_store_still_compacts_its_old_history(
     store: Store, clock: FakeClock, compacting: asyncio.Task[None]
 ) -> None:
     old = await steps.create(store, "objects/k/x", b"old")
-    newest = await steps.update(store, "objects/k/x", b"new", old)
+    newest = await steps.update(store, "objects/k/x", b"new", revision=old)
     await clock.advance(2 * KEEP)
     assert not await is_available(store, old)
     assert await is_available(store, newest)
@@ -123,7 +123,7 @@ async def test_restart_loses_neither_the_recorded_times_nor_the_history(clock: F
     async with store_engines.open_store(engine) as store:
         old = await steps.create(store, "objects/k/x", b"old")
         await retention.compact_once(store, clock, keep_seconds=KEEP)
-        await steps.update(store, "objects/k/x", b"new", old)
+        await steps.update(store, "objects/k/x", b"new", revision=old)
     await clock.advance(KEEP / 2)
     async with store_engines.open_store(engine) as store:
         await retention.compact_once(store, clock, keep_seconds=KEEP)
@@ -152,7 +152,7 @@ async def test_two_servers_on_one_store_may_both_compact_it(store: Store, clock:
     ]
     old = await steps.create(store, "objects/k/x", b"old")
     await clock.advance(INTERVAL)
-    await steps.update(store, "objects/k/x", b"new", old)
+    await steps.update(store, "objects/k/x", b"new", revision=old)
     await clock.advance(2 * KEEP)
     assert not await is_available(store, old)
     assert [task.done() for task in both] == [False, False]
@@ -177,7 +177,7 @@ async def test_store_in_memory_does_not_grow_over_time() -> None:
         revision = await steps.create(store, "objects/k/x", b"")
         for _ in range(minutes):
             for _ in range(20):
-                revision = await steps.update(store, "objects/k/x", b"v" * 10_000, revision)
+                revision = await steps.update(store, "objects/k/x", b"v" * 10_000, revision=revision)
             await clock.advance(60)
         await steps.delete(store, "objects/k/x", revision)
         pages: int = store.database.writer.execute("PRAGMA page_count").get

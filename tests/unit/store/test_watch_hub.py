@@ -180,7 +180,7 @@ async def test_hub_knows_which_keys_are_watched() -> None:
 
 async def test_watch_closed_midway_frees_its_subscription() -> None:
     target = make()
-    async with watch_hub.HubWatch(target, no_history, "objects/", Revision(1)) as watch:
+    async with watch_hub.HubWatch(target, no_history, "objects/", after=Revision(1)) as watch:
         taking = asyncio.create_task(anext(watch.__aiter__()))
         await asyncio.sleep(0)
         assert target.has_watchers("objects/k/x")
@@ -193,7 +193,7 @@ async def test_cancelled_reader_frees_its_subscription() -> None:
     target = make()
 
     async def read() -> None:
-        async with watch_hub.HubWatch(target, no_history, "objects/", Revision(1)) as watch:
+        async with watch_hub.HubWatch(target, no_history, "objects/", after=Revision(1)) as watch:
             await anext(watch.__aiter__())
 
     reading = asyncio.create_task(read())
@@ -216,7 +216,7 @@ async def test_watch_reads_history_until_it_has_caught_up_with_concurrent_public
             log.append(event(log[-1].revision + 1))
             publish(target, log[-1])
 
-    async with watch_hub.HubWatch(target, history, "objects/", Revision(2)) as watch:
+    async with watch_hub.HubWatch(target, history, "objects/", after=Revision(2)) as watch:
         seen: list[Event] = []
         async for events in watch:
             seen += events
@@ -234,7 +234,7 @@ async def test_history_ahead_of_publication_is_not_repeated() -> None:
     async def history(prefix: str, after: Revision) -> AsyncGenerator[watch_hub.HistoryChunk, None]:
         yield [event(3), event(4)], Revision(4)
 
-    async with watch_hub.HubWatch(target, history, "objects/", Revision(2)) as watch:
+    async with watch_hub.HubWatch(target, history, "objects/", after=Revision(2)) as watch:
         stream = watch.__aiter__()
         assert [found.revision for found in await anext(stream)] == [3, 4]
         taking = asyncio.create_task(anext(stream))
@@ -251,7 +251,7 @@ async def test_history_without_events_advances_the_watch_without_empty_batches()
         yield [], Revision(5)
         yield [event(7)], Revision(9)
 
-    async with watch_hub.HubWatch(target, history, "objects/", Revision(1)) as watch:
+    async with watch_hub.HubWatch(target, history, "objects/", after=Revision(1)) as watch:
         assert watch.revision == 1
         assert [found.revision for found in await anext(watch.__aiter__())] == [7]
         assert watch.revision == 9
@@ -280,7 +280,7 @@ async def test_slow_watcher_gets_one_combined_batch_and_others_keep_theirs() -> 
 async def test_handler_gets_batches_only_while_the_consumer_waits() -> None:
     target = make(events=10)
     revisions: list[int] = []
-    watch = watch_hub.HubWatch(target, no_history, "objects/", Revision(1))
+    watch = watch_hub.HubWatch(target, no_history, "objects/", after=Revision(1))
     watch.set_handler(recorder(revisions))
     taking = asyncio.create_task(anext(watch))
     await asyncio.sleep(0)
@@ -297,7 +297,7 @@ async def test_handler_gets_batches_only_while_the_consumer_waits() -> None:
 @pytest.mark.parametrize("handler", [lambda _: False, lambda _: 1 // 0], ids=["refuses", "fails"])
 async def test_batch_that_the_handler_rejects_is_iterated(handler: BatchHandler) -> None:
     target = make()
-    watch = watch_hub.HubWatch(target, no_history, "objects/", Revision(1))
+    watch = watch_hub.HubWatch(target, no_history, "objects/", after=Revision(1))
     watch.set_handler(handler)
     taking = asyncio.create_task(anext(watch))
     await asyncio.sleep(0)
@@ -309,7 +309,7 @@ async def test_batch_that_the_handler_rejects_is_iterated(handler: BatchHandler)
 async def test_handler_does_not_get_events_of_history() -> None:
     target = make()
     revisions: list[int] = []
-    watch = watch_hub.HubWatch(target, no_history, "objects/", Revision(3))
+    watch = watch_hub.HubWatch(target, no_history, "objects/", after=Revision(3))
     watch.set_handler(recorder(revisions))
     taking = asyncio.create_task(anext(watch))
     await asyncio.sleep(0)

@@ -77,7 +77,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> Cha
         if key not in old:
             changed[f"f:{key}"] = all_fields(value, shape.child(key) or DEDUCED)
         elif (before := old[key]) is not value and before != value:
-            _add_difference(changed, removed, f"f:{key}", _compare_values(before, value, shape.child(key) or DEDUCED))
+            _add_difference(changed, removed, f"f:{key}", fields=_compare_values(before, value, shape.child(key) or DEDUCED))
     for key, value in old.items():
         if key not in new:
             removed[f"f:{key}"] = all_fields(value, shape.child(key) or DEDUCED)
@@ -98,7 +98,7 @@ def _compare_lists(old: list[Any], new: list[Any], shape: Shape) -> ChangedAndRe
                 changed,
                 removed,
                 path_element,
-                _compare_values(old_items[0], items[0], inner) if len(old_items) == len(items) == 1 else (LEAF, None),
+                fields=_compare_values(old_items[0], items[0], inner) if len(old_items) == len(items) == 1 else (LEAF, None),
             )
     for path_element, items in before.items():
         if path_element not in after:
@@ -106,7 +106,7 @@ def _compare_lists(old: list[Any], new: list[Any], shape: Shape) -> ChangedAndRe
     return changed or None, removed or None
 
 
-def _add_difference(changed: FieldSet, removed: FieldSet, key: str, fields: ChangedAndRemoved) -> None:
+def _add_difference(changed: FieldSet, removed: FieldSet, key: str, *, fields: ChangedAndRemoved) -> None:
     if fields[0] is not None:
         changed[key] = fields[0]
     if fields[1] is not None:

@@ -43,7 +43,7 @@ DifferencesByVersion: TypeAlias = Callable[[str], Difference | None]
 """Returns the fields that a write changes, by API version; None if the version does not exist any more."""
 
 
-def track_update(entries: list[Entry], differences: DifferencesByVersion, manager: FieldManager, now: str) -> list[Entry]:
+def track_update(entries: list[Entry], differences: DifferencesByVersion, manager: FieldManager, *, now: str) -> list[Entry]:
     """Returns the entries after an update by `manager`: the same list if the update changes no field."""
     difference = differences(manager.version) or comparison.NO_DIFFERENCE
     if not difference.changed and not difference.removed:
@@ -53,7 +53,7 @@ def track_update(entries: list[Entry], differences: DifferencesByVersion, manage
         own_entry = next((entry for entry in remaining if managed_fields.matches(entry, manager, UPDATE)), None)
         fields = difference.changed if own_entry is None else field_sets.union(own_entry["fieldsV1"], difference.changed)
         remaining = [entry for entry in remaining if entry is not own_entry] + [
-            managed_fields.new_entry(manager, UPDATE, fields, now)
+            managed_fields.new_entry(manager, UPDATE, fields, time=now)
         ]
     return managed_fields.sort_entries(managed_fields.cap_update_managers(remaining))
 
@@ -72,7 +72,7 @@ def _without_difference(entry: Entry, differences: DifferencesByVersion) -> Entr
 
 def track_create(fields: FieldSet | orjson.Fragment, manager: FieldManager, now: str) -> list[Entry]:
     """Returns the entries of a new object: its creator owns all fields that it sets."""
-    return [managed_fields.new_entry(manager, UPDATE, fields, now)] if fields else []
+    return [managed_fields.new_entry(manager, UPDATE, fields, time=now)] if fields else []
 
 
 class ApplyRequest(NamedTuple):
@@ -102,7 +102,7 @@ def apply(
     fields = extraction.extract_fields(request.document, shape)
     own_entry = next((entry for entry in entries if managed_fields.matches(entry, request.manager, APPLY)), None)
     other_entries = [entry for entry in entries if entry is not own_entry]
-    new = _merge(request, fields, own_entry, other_entries)
+    new = _merge(request, fields, own_entry, other_entries=other_entries)
     has_changed = new != live
     if has_changed:
         differences = differences_to(new)
@@ -111,18 +111,18 @@ def apply(
         other_entries = [remaining for entry in other_entries if (remaining := _without_difference(entry, differences)) is not None]
     if fields:
         time = request.now if has_changed else (own_entry or {}).get("time", "")
-        other_entries.append(managed_fields.new_entry(request.manager, APPLY, fields, time))
+        other_entries.append(managed_fields.new_entry(request.manager, APPLY, fields, time=time))
     return ApplyResult(new, managed_fields.sort_entries(other_entries))
 
 
-def _merge(request: ApplyRequest, fields: FieldSet, own_entry: Entry | None, other_entries: list[Entry]) -> Object:
+def _merge(request: ApplyRequest, fields: FieldSet, own_entry: Entry | None, *, other_entries: list[Entry]) -> Object:
     new = apply_merge.merge_document(request.live, request.document, request.shape)
     if own_entry is None:
         return new
     owned = fields
     for entry in other_entries:
         owned = field_sets.union(owned, entry["fieldsV1"])
-    remaining = removal.remove_abandoned(new, own_entry["fieldsV1"], owned, request.shape)
+    remaining = removal.remove_abandoned(new, own_entry["fieldsV1"], owned, shape=request.shape)
     return remaining if remaining.get("metadata") else {**remaining, "metadata": {}}
 
 

@@ -33,7 +33,7 @@ class FieldManager(NamedTuple):
     subresource: str = ""
 
 
-def new_entry(manager: FieldManager, operation: str, fields: FieldSet | orjson.Fragment, time: str) -> Entry:
+def new_entry(manager: FieldManager, operation: str, fields: FieldSet | orjson.Fragment, *, time: str) -> Entry:
     """Returns a new entry."""
     name, version, subresource = manager
     if isinstance(fields, dict):
@@ -106,7 +106,7 @@ def _merge_entries(version: str, entries: list[Entry]) -> Entry:
     fields: FieldSet = {}
     for entry in entries:
         fields = field_sets.union(fields, entry["fieldsV1"])
-    return new_entry(FieldManager(ANCIENT_CHANGES, version), UPDATE, fields, entries[-1].get("time", ""))
+    return new_entry(FieldManager(ANCIENT_CHANGES, version), UPDATE, fields, time=entries[-1].get("time", ""))
 
 
 def parse_entries(value: Any) -> list[Entry] | None:
@@ -127,7 +127,7 @@ def _parse_entry(entry: Any) -> Entry:
         raise field_sets.MalformedFieldSet
     texts = {name: entry[name] for name in names if entry.get(name)}
     fields = field_sets.parse(entry.get("fieldsV1") or {})
-    return new_entry(manager_of(texts), texts["operation"], fields, texts.get("time", ""))
+    return new_entry(manager_of(texts), texts["operation"], fields, time=texts.get("time", ""))
 
 
 def is_reset(value: Any) -> bool:

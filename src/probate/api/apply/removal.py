@@ -32,7 +32,7 @@ def remove_fields(value: Any, fields: FieldSet, shape: Shape) -> Any:
     return value
 
 
-def remove_abandoned(merged: dict[str, Any], last: FieldSet, owned: FieldSet, shape: Shape) -> dict[str, Any]:
+def remove_abandoned(merged: dict[str, Any], last: FieldSet, owned: FieldSet, *, shape: Shape) -> dict[str, Any]:
     """Returns the merged object without the fields of the manager's last apply that are not owned any more.
 
     `owned` are the fields that this apply or another manager owns. A struct counts as set by its fields, so it is removed when no

@@ -45,7 +45,7 @@ class ObjectRef(NamedTuple):
 NO_OBJECT = ObjectRef()
 
 
-def build_event(request: Request, stage: str, timestamp: float, object_ref: ObjectRef = NO_OBJECT) -> Object:
+def build_event(request: Request, stage: str, timestamp: float, *, object_ref: ObjectRef = NO_OBJECT) -> Object:
     """Returns an event with the fields that every event has."""
     fields: Object = {
         "kind": KIND,

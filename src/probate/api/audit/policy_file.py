@@ -64,7 +64,7 @@ def parse_policy(text: bytes) -> Policy:
     value = _object(document.value, "the file", "policy")
     if (value.get("apiVersion"), value.get("kind")) != (API_VERSION, KIND):
         raise PolicyError(f"it must have apiVersion: {API_VERSION} and kind: {KIND}")
-    rules = _list(value, "", "rules", lambda item, path: _rule(item, path, value))
+    rules = _list(value, "", "rules", parse_item=lambda item, path: _rule(item, path, value))
     if not rules:
         raise PolicyError("rules: there are none, so nothing would be logged. Add one, such as {level: Metadata}")
     return Policy(rules)
@@ -75,8 +75,8 @@ def _rule(value: Any, path: str, policy: Object) -> Rule:
     level = rule.get("level")
     if level not in LEVELS:
         raise PolicyError(f"{path}.level: must be one of {', '.join(LEVELS)}; it is {level!r}")
-    resources = _list(rule, path, "resources", _resources)
-    namespaces, urls = _strings(rule, path, "namespaces"), _list(rule, path, "nonResourceURLs", _path)
+    resources = _list(rule, path, "resources", parse_item=_resources)
+    namespaces, urls = _strings(rule, path, "namespaces"), _list(rule, path, "nonResourceURLs", parse_item=_path)
     if urls and (resources or namespaces):
         raise PolicyError(
             f"{path}.nonResourceURLs: a rule matches resources (resources, namespaces) or non-resource URLs, not both"
@@ -116,7 +116,7 @@ def _resources(value: Any, path: str) -> GroupResources:
     group = entry.get("group") or ""
     if not isinstance(group, str) or "/" in group:
         raise PolicyError(f'{path}.group: must be the name of a group without its version, such as apps, or "" for the core group')
-    resources = GroupResources(group, _list(entry, path, "resources", _resource), _strings(entry, path, "resourceNames"))
+    resources = GroupResources(group, _list(entry, path, "resources", parse_item=_resource), _strings(entry, path, "resourceNames"))
     if resources.names and not resources.resources:
         raise PolicyError(f"{path}.resourceNames: set resources, too, to say of which resources these are names")
     return resources
@@ -145,7 +145,7 @@ def _object(value: Any, path: str, type_name: str) -> Object:
 
 
 def _strings(value: Object, path: str, name: str) -> tuple[str, ...]:
-    return _list(value, path, name, _string)
+    return _list(value, path, name, parse_item=_string)
 
 
 def _string(value: Any, path: str) -> str:
@@ -154,7 +154,7 @@ def _string(value: Any, path: str) -> str:
     return value
 
 
-def _list(value: Object, path: str, name: str, parse_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
+def _list(value: Object, path: str, name: str, *, parse_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
     items = value.get(name)
     if items is not None and not isinstance(items, list):
         raise PolicyError(f"{_field_path(path, name)}: this must be a list")

@@ -29,10 +29,12 @@ FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 def compute_status(crd: Crd, other_crds: Iterable[Crd], now: str) -> dict[str, Any]:
     """Returns the status that the CRD should have, given all CRDs. `now` is the transition time of conditions that change."""
-    return compute_status_with_violations(crd, other_crds, now, non_structural_condition(crd))
+    return compute_status_with_violations(crd, other_crds, now, violations=non_structural_condition(crd))
 
 
-def compute_status_with_violations(crd: Crd, other_crds: Iterable[Crd], now: str, violations: Condition | None) -> dict[str, Any]:
+def compute_status_with_violations(
+    crd: Crd, other_crds: Iterable[Crd], now: str, *, violations: Condition | None
+) -> dict[str, Any]:
     """Returns the same for a known result of `non_structural_condition`, which takes long for a large schema."""
     status = copy.deepcopy(crd.get("status") or {})
     names = accept_names(crd, other_crds)
@@ -40,8 +42,8 @@ def compute_status_with_violations(crd: Crd, other_crds: Iterable[Crd], now: str
     conditions = status["conditions"] = status.get("conditions") or []
     _set(conditions, _condition(NAMES_ACCEPTED, names.reason, names.message, is_met=names.are_accepted), now)
     _set(conditions, _established(crd, are_accepted=names.are_accepted), now)
-    _set_or_remove(conditions, NON_STRUCTURAL, violations, now)
-    _set_or_remove(conditions, APPROVAL, _approval(crd), now)
+    _set_or_remove(conditions, NON_STRUCTURAL, violations, now=now)
+    _set_or_remove(conditions, APPROVAL, _approval(crd), now=now)
     return status
 
 
@@ -57,7 +59,7 @@ def is_condition_true(crd: Crd, kind: str) -> bool:
     return condition is not None and condition.get("status") == "True"
 
 
-def mark_terminating(status: dict[str, Any], reason: str, message: str, now: str) -> dict[str, Any]:
+def mark_terminating(status: dict[str, Any], *, reason: str, message: str, now: str) -> dict[str, Any]:
     """Returns the status of a CRD whose objects are to be deleted or are being deleted. The constants below are the reasons."""
     changed = copy.deepcopy(status)
     conditions = changed["conditions"] = changed.get("conditions") or []
@@ -116,7 +118,7 @@ def _set(conditions: list[Condition], desired: Condition, now: str) -> None:
     old.update(desired)
 
 
-def _set_or_remove(conditions: list[Condition], kind: str, desired: Condition | None, now: str) -> None:
+def _set_or_remove(conditions: list[Condition], kind: str, desired: Condition | None, *, now: str) -> None:
     if desired is not None:
         _set(conditions, desired, now)
     else:

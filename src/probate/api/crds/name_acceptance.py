@@ -36,7 +36,7 @@ def accept_names(crd: Crd, other_crds: Iterable[Crd]) -> NameAcceptance:
     conflicts: list[tuple[str, str]] = []
     accepted = dict(current)
     for field in ("plural", "singular", "shortNames", "kind", "listKind"):
-        conflicting = _conflicting_names(field, requested, current, used)
+        conflicting = _conflicting_names(field, requested, current=current, used=used)
         if conflicting:
             conflicts.append((_REASONS.get(field, "ShortNamesConflict"), _message(conflicting)))
         elif field in requested or field in accepted:
@@ -62,7 +62,7 @@ def _used_names(crd: Crd, other_crds: Iterable[Crd]) -> _UsedNames:
     return _UsedNames(frozenset(resources | short_names) - {""}, frozenset(kinds) - {""})
 
 
-def _conflicting_names(field: str, requested: dict[str, Any], current: dict[str, Any], used: _UsedNames) -> list[str]:
+def _conflicting_names(field: str, requested: dict[str, Any], *, current: dict[str, Any], used: _UsedNames) -> list[str]:
     """Returns the names in a field that other CRDs have. A CRD keeps the names that it already has."""
     if field == "shortNames":
         own = set(current.get("shortNames") or [])

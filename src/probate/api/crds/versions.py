@@ -74,13 +74,13 @@ def _validate_all_versions(crd: Crd) -> Iterator[FieldError]:
 def _validate_scale(scale: dict[str, Any] | None, path: FieldPath) -> Iterator[FieldError]:
     if scale is None:
         return
-    yield from _validate_scale_path(scale, "specReplicasPath", (".spec.",), path, is_required=True)
-    yield from _validate_scale_path(scale, "statusReplicasPath", (".status.",), path, is_required=True)
-    yield from _validate_scale_path(scale, "labelSelectorPath", (".spec.", ".status."), path, is_required=False)
+    yield from _validate_scale_path(scale, "specReplicasPath", (".spec.",), path=path, is_required=True)
+    yield from _validate_scale_path(scale, "statusReplicasPath", (".status.",), path=path, is_required=True)
+    yield from _validate_scale_path(scale, "labelSelectorPath", (".spec.", ".status."), path=path, is_required=False)
 
 
 def _validate_scale_path(
-    scale: dict[str, Any], field: str, roots: tuple[str, ...], path: FieldPath, *, is_required: bool
+    scale: dict[str, Any], field: str, roots: tuple[str, ...], *, path: FieldPath, is_required: bool
 ) -> Iterator[FieldError]:
     json_path, field_path = scale.get(field) or "", path / "scale" / field
     if not json_path:

@@ -21,7 +21,7 @@ _FIXED_METADATA = frozenset(
 )
 
 
-def mutate(mutation: Mutation, object_: Object, evaluator: Evaluator, shape: Shape) -> Object:
+def mutate(mutation: Mutation, object_: Object, evaluator: Evaluator, *, shape: Shape) -> Object:
     """Returns the object after one mutation. Raises `EvaluationError`."""
     result = evaluator.evaluate(mutation.expression)
     if mutation.is_json_patch:
@@ -30,7 +30,7 @@ def mutate(mutation: Mutation, object_: Object, evaluator: Evaluator, shape: Sha
         raise EvaluationError(f"unsupported return type from ApplyConfiguration expression: {type(result).__name__}")
     document = _to_json(result)
     _check_fixed_fields(document)
-    _check_atomic_values(document, object_, shape, "")
+    _check_atomic_values(document, object_, shape, path="")
     return apply_merge.merge_document(object_, document, shape)
 
 
@@ -67,7 +67,7 @@ def _check_fixed_fields(document: Object) -> None:
         raise EvaluationError(f"error applying patch: invalid ApplyConfiguration: {', '.join(forbidden)} may not be set")
 
 
-def _check_atomic_values(document: Any, live: Any, shape: Shape, path: str) -> None:
+def _check_atomic_values(document: Any, live: Any, shape: Shape, *, path: str) -> None:
     """Raises `EvaluationError` if the document sets part of an atomic value: the rest of it would be lost."""
     if isinstance(document, list) and shape.list_type == "atomic":
         raise EvaluationError(
@@ -82,4 +82,4 @@ def _check_atomic_values(document: Any, live: Any, shape: Shape, path: str) -> N
     for name, child in document.items():
         inner = shape.child(name)
         if inner is not None and inner is not DEDUCED:
-            _check_atomic_values(child, None, inner, f"{path}.{name}")
+            _check_atomic_values(child, None, inner, path=f"{path}.{name}")

@@ -138,12 +138,12 @@ def evaluate_policy(policy: CompiledPolicy, inputs: Inputs) -> PolicyResult:
     except EvaluationError as error:
         return PolicyResult((Denial(str(error)),)) if policy.fails_closed else PolicyResult()
     evaluator = Evaluator(policy.variables, inputs)
-    denials = [_decision(policy, index, validation, evaluator) for index, validation in enumerate(policy.validations)]
+    denials = [_decision(policy, index, validation, evaluator=evaluator) for index, validation in enumerate(policy.validations)]
     annotations, failures = _annotations(policy, Evaluator(policy.variables, inputs))
     return PolicyResult(tuple(denial for denial in denials if denial is not None), annotations, failures)
 
 
-def _decision(policy: CompiledPolicy, index: int, validation: Validation, evaluator: Evaluator) -> Denial | None:
+def _decision(policy: CompiledPolicy, index: int, validation: Validation, *, evaluator: Evaluator) -> Denial | None:
     try:
         if evaluator.evaluate(validation.expression) is True:
             return None

@@ -69,24 +69,24 @@ def format_duration(length: float) -> str:
 
 def _format_hours(whole: int) -> str:
     if whole < 10 * MINUTE:
-        return _format_two_units(whole, MINUTE, "m", 1, "s")
+        return _format_two_units(whole, large=MINUTE, large_sign="m", small=1, small_sign="s")
     if whole < 3 * HOUR:
         return f"{whole // MINUTE}m"
     if whole < 8 * HOUR:
-        return _format_two_units(whole, HOUR, "h", MINUTE, "m")
+        return _format_two_units(whole, large=HOUR, large_sign="h", small=MINUTE, small_sign="m")
     return f"{whole // HOUR}h"
 
 
 def _format_days(whole: int) -> str:
     if whole < 8 * DAY:
-        return _format_two_units(whole, DAY, "d", HOUR, "h")
+        return _format_two_units(whole, large=DAY, large_sign="d", small=HOUR, small_sign="h")
     if whole < 2 * YEAR:
         return f"{whole // DAY}d"
     if whole < 8 * YEAR:
-        return _format_two_units(whole, YEAR, "y", DAY, "d")
+        return _format_two_units(whole, large=YEAR, large_sign="y", small=DAY, small_sign="d")
     return f"{whole // YEAR}y"
 
 
-def _format_two_units(whole: int, large: int, large_sign: str, small: int, small_sign: str) -> str:
+def _format_two_units(whole: int, *, large: int, large_sign: str, small: int, small_sign: str) -> str:
     remainder = whole % large // small
     return f"{whole // large}{large_sign}" + (f"{remainder}{small_sign}" if remainder else "")

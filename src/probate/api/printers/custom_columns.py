@@ -38,7 +38,7 @@ def printer(additional: Sequence[Object] | None) -> Printer:
 
     def cells(object_: Object, now: float) -> list[Any]:
         with work_limits.WorkLimit(MAX_ROW_STEPS):
-            return [object_fields.name(object_), *(_cell(find, fill, object_, now) for find, fill in readers)]
+            return [object_fields.name(object_), *(_cell(find, fill, object_, now=now) for find, fill in readers)]
 
     return Printer(columns, cells)
 
@@ -75,7 +75,7 @@ def _column(definition: Object) -> Column:
     )
 
 
-def _cell(find: Callable[[Object], list[Any]], convert: Callable[[Any, float], Any], object_: Object, now: float) -> Any:
+def _cell(find: Callable[[Object], list[Any]], convert: Callable[[Any, float], Any], object_: Object, *, now: float) -> Any:
     try:
         values = find(object_)
         return convert(values[0], now) if values else None

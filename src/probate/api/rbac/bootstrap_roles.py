@@ -73,14 +73,16 @@ def _rule(line: str) -> Object:
 def _role(text: str) -> BootstrapObject:
     key, *labels = text.split()
     resource = ROLES if "/" in key else CLUSTER_ROLES
-    return _bootstrap_object(resource, key, {"rules": []}, labels)
+    return _bootstrap_object(resource, key, {"rules": []}, labels=labels)
 
 
 def _aggregated_role(text: str) -> BootstrapObject:
     key, _, rest = text.partition(" = ")
     source_label, *labels = rest.split()
     selector = {"matchLabels": {f"{GROUP}/{source_label}": "true"}}
-    return _bootstrap_object(CLUSTER_ROLES, key, {"aggregationRule": {"clusterRoleSelectors": [selector]}, "rules": []}, labels)
+    return _bootstrap_object(
+        CLUSTER_ROLES, key, {"aggregationRule": {"clusterRoleSelectors": [selector]}, "rules": []}, labels=labels
+    )
 
 
 def _binding(text: str) -> BootstrapObject:
@@ -91,7 +93,7 @@ def _binding(text: str) -> BootstrapObject:
     content: Object = {"roleRef": reference}
     if subjects := list(_subjects(subject_list)):
         content["subjects"] = subjects
-    return _bootstrap_object(BINDINGS if slash else CLUSTER_BINDINGS, key, content, [])
+    return _bootstrap_object(BINDINGS if slash else CLUSTER_BINDINGS, key, content, labels=[])
 
 
 def _subjects(subject_list: str) -> Iterator[Object]:
@@ -104,7 +106,7 @@ def _subjects(subject_list: str) -> Iterator[Object]:
             yield {"kind": "ServiceAccount", "name": account, "namespace": namespace}
 
 
-def _bootstrap_object(resource: str, key: str, content: Object, labels: list[str]) -> BootstrapObject:
+def _bootstrap_object(resource: str, key: str, content: Object, *, labels: list[str]) -> BootstrapObject:
     namespace, _, name = key.rpartition("/")
     meta: Object = {"name": name, **({"namespace": namespace} if namespace else {})}
     meta["labels"] = {**_LABELS, **{f"{GROUP}/{label}": "true" for label in labels}}

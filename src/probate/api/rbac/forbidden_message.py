@@ -19,7 +19,7 @@ MAX_RULES = 50
 
 
 def forbidden_error(
-    user: User, attributes: ResourceAttributes, missing_roles: Iterable[BoundRole] = (), purpose: str = ""
+    user: User, attributes: ResourceAttributes, *, missing_roles: Iterable[BoundRole] = (), purpose: str = ""
 ) -> Forbidden:
     """Returns the error for a denied request. `purpose` says what the permission is needed for."""
     resource = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
@@ -79,7 +79,7 @@ def missing_rule(attributes: ResourceAttributes) -> PolicyRule:
     return PolicyRule((attributes.verb,), (attributes.group,), (attributes.full_resource,))
 
 
-def escalation_error(user: User, resource: str, name: str, missing: list[PolicyRule]) -> Forbidden:
+def escalation_error(user: User, resource: str, name: str, *, missing: list[PolicyRule]) -> Forbidden:
     """Returns the error for a grant of permissions that the user does not have."""
     rules = "\n".join(_format_rule(rule) for rule in missing[:MAX_RULES])
     groups = ", ".join(f'"{group}"' for group in user.groups)

@@ -64,12 +64,12 @@ def rules_of_role(role: Mapping[str, Any]) -> tuple[PolicyRule, ...]:
 
 def rule_allows(rule: PolicyRule, attributes: ResourceAttributes) -> bool:
     """Returns whether the rule allows the request."""
-    return rule_allows_any_name(rule, attributes.verb, attributes.group, attributes.resource, attributes.subresource) and (
-        not rule.names or attributes.name in rule.names
-    )
+    return rule_allows_any_name(
+        rule, attributes.verb, group=attributes.group, resource=attributes.resource, subresource=attributes.subresource
+    ) and (not rule.names or attributes.name in rule.names)
 
 
-def rule_allows_any_name(rule: PolicyRule, verb: str, group: str, resource: str, subresource: str) -> bool:
+def rule_allows_any_name(rule: PolicyRule, verb: str, *, group: str, resource: str, subresource: str) -> bool:
     """Returns whether the rule allows the action, on objects of all names or of some."""
     return (
         _includes(rule.verbs, verb) and _includes(rule.groups, group) and _includes_resource(rule.resources, resource, subresource)

@@ -52,7 +52,7 @@ class RuleResolver:
         self._bindings: dict[NamespacedName, Binding] = {}
         self._by_subject: dict[str, dict[str, dict[NamespacedName, Binding]]] = {}  # by subject, then by the binding's namespace
 
-    def put(self, resource: str, namespace: str, name: str, object_: Object | None) -> None:
+    def put(self, resource: str, namespace: str, name: str, *, object_: Object | None) -> None:
         """Stores the current state of a role or binding; None if it was deleted."""
         self.generation += 1
         key = NamespacedName(namespace, name)

@@ -97,7 +97,7 @@ class UserRules:
         rule_names = [
             rule.names
             for rule in self.rules(namespace)
-            if policy_rules.rule_allows_any_name(rule, verb, group, resource, subresource)
+            if policy_rules.rule_allows_any_name(rule, verb, group=group, resource=resource, subresource=subresource)
         ]
         allowed_names = None if not all(rule_names) else frozenset(name for names_of_rule in rule_names for name in names_of_rule)
         self._decisions[cache_key] = allowed_names

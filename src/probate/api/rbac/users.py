@@ -54,7 +54,7 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
     return SERVICE_ACCOUNTS_GROUP, f"{SERVICE_ACCOUNTS_GROUP}:{namespace}", AUTHENTICATED
 
 
-def service_account_user(namespace: str, name: str, uid: str = "", extra: Extra = ()) -> User:
+def service_account_user(namespace: str, name: str, uid: str = "", *, extra: Extra = ()) -> User:
     """Returns a service account as a user."""
     return User(service_account_username(namespace, name), service_account_groups(namespace), uid, extra)
 

@@ -74,7 +74,7 @@ class _Frame:
 
     __slots__ = ("anchor", "height", "key", "line", "merged", "parts_before", "value")
 
-    def __init__(self, value: Any, anchor: str | None, parts_before: int, line: int) -> None:
+    def __init__(self, value: Any, anchor: str | None, parts_before: int, *, line: int) -> None:
         self.value: Any = value
         self.anchor = anchor
         self.parts_before = parts_before
@@ -134,7 +134,7 @@ class _Builder:
         self._check_depth(1)
         if event.anchor:
             self._anchors[event.anchor] = None
-        self._frames.append(_Frame(value, event.anchor, self._parts, event.start_mark.line))
+        self._frames.append(_Frame(value, event.anchor, self._parts, line=event.start_mark.line))
 
     def _end_container(self) -> None:
         frame = self._frames.pop()

@@ -42,4 +42,4 @@ def apply(document: dict[str, Any], patch: Any, schema: Schema) -> dict[str, Any
     """Returns the object with the patch merged in as its schema says. Shares unchanged parts with the document."""
     if not isinstance(patch, dict):
         raise errors.BadRequest('a strategic merge patch is an object with the fields to change, such as {"data": {"a": "1"}}')
-    return merge_object(document, patch, schema, FieldPath())
+    return merge_object(document, patch, schema, path=FieldPath())

@@ -15,7 +15,7 @@ from probate.core import errors
 _ANYTHING = Schema()
 
 
-def merge_object(original: dict[str, Any], patch: dict[str, Any], schema: Schema, path: FieldPath) -> dict[str, Any]:
+def merge_object(original: dict[str, Any], patch: dict[str, Any], schema: Schema, *, path: FieldPath) -> dict[str, Any]:
     """Returns the object with the patch's fields and directives applied."""
     directive = directives.patch_action(patch, path)
     if directive == "delete":
@@ -27,8 +27,8 @@ def merge_object(original: dict[str, Any], patch: dict[str, Any], schema: Schema
         if value is None:
             merged.pop(name, None)
         elif not directives.is_directive(name):
-            merged[name] = _merge_value(merged.get(name), value, _field(schema, name), path / name)
-    _apply_orders(merged, start, patch, schema, path)
+            merged[name] = _merge_value(merged.get(name), value, _field(schema, name), path=path / name)
+    _apply_orders(merged, start, patch, schema=schema, path=path)
     _apply_deletions(merged, patch, path)
     return merged
 
@@ -37,13 +37,13 @@ def _field(schema: Schema, name: str) -> Schema:
     return schema.properties.get(name) or schema.values or _ANYTHING
 
 
-def _merge_value(original: Any, patch: Any, schema: Schema, path: FieldPath) -> Any:
+def _merge_value(original: Any, patch: Any, schema: Schema, *, path: FieldPath) -> Any:
     if isinstance(patch, dict):
         is_merged = isinstance(original, dict) and "replace" not in schema.patch_strategies
-        return merge_object(original if is_merged else {}, patch, schema, path)
+        return merge_object(original if is_merged else {}, patch, schema, path=path)
     if isinstance(patch, list):
         is_merged = isinstance(original, list) and len(original) > 0 and _has_merge_strategy(schema)
-        return _merge_list(original, patch, schema, path) if is_merged else _new_list(patch, schema, path)
+        return _merge_list(original, patch, schema, path=path) if is_merged else _new_list(patch, schema, path)
     return patch
 
 
@@ -55,7 +55,7 @@ def _new_list(patch: list[Any], schema: Schema, path: FieldPath) -> list[Any]:
     """Returns the patch's items, for a list that is absent, empty or replaced."""
     items = schema.items or _ANYTHING
     return [
-        _merge_value(None, item, items, path / number)
+        _merge_value(None, item, items, path=path / number)
         for number, item in enumerate(patch)
         if not _is_list_directive(item, schema, path / number)
     ]
@@ -69,21 +69,21 @@ def _is_list_directive(item: Any, schema: Schema, path: FieldPath) -> bool:
     return directive != "merge"
 
 
-def _merge_list(original: list[Any], patch: list[Any], schema: Schema, path: FieldPath) -> list[Any]:
+def _merge_list(original: list[Any], patch: list[Any], schema: Schema, *, path: FieldPath) -> list[Any]:
     if schema.merge_key:
-        return _merge_items(original, patch, schema, path)
+        return _merge_items(original, patch, schema, path=path)
     order = [list_order.required_identity(value, "", path / number) for number, value in enumerate(patch)]
     before = [list_order.identity(value, "") for value in original]
     union = dict(zip([*before, *order], [*original, *patch], strict=True))
     return list_order.arrange(list(union.values()), order=order, before=before, merge_key="")
 
 
-def _merge_items(original: list[Any], patch: list[Any], schema: Schema, path: FieldPath) -> list[Any]:
+def _merge_items(original: list[Any], patch: list[Any], schema: Schema, *, path: FieldPath) -> list[Any]:
     """Merges a list of objects by merge key."""
     _check_objects(patch, path)
     if any(directives.patch_action(item, path / number) == "replace" for number, item in enumerate(patch)):
         return _new_list(patch, schema, path)
-    remaining = _without_deleted(original, patch, schema, path)
+    remaining = _without_deleted(original, patch, schema, path=path)
     before = [list_order.identity(item, schema.merge_key) for item in remaining]
     merged, order = dict(enumerate(remaining)), []
     first_index = {item_identity: number for number, item_identity in reversed(list(enumerate(before)))}
@@ -91,7 +91,7 @@ def _merge_items(original: list[Any], patch: list[Any], schema: Schema, path: Fi
         if not _is_list_directive(item, schema, path / number):
             order.append(list_order.required_identity(item, schema.merge_key, path / number))
             index = first_index.setdefault(order[-1], len(merged))
-            merged[index] = _merge_value(merged.get(index), item, schema.items or _ANYTHING, path / number)
+            merged[index] = _merge_value(merged.get(index), item, schema.items or _ANYTHING, path=path / number)
     return list_order.arrange(list(merged.values()), order=order, before=before, merge_key=schema.merge_key)
 
 
@@ -101,7 +101,7 @@ def _check_objects(patch: list[Any], path: FieldPath) -> None:
             raise errors.BadRequest(f"{path / number}: the items of this list are objects, not {format_value(item)}")
 
 
-def _without_deleted(original: list[Any], patch: list[Any], schema: Schema, path: FieldPath) -> list[Any]:
+def _without_deleted(original: list[Any], patch: list[Any], schema: Schema, *, path: FieldPath) -> list[Any]:
     deleted = {
         list_order.required_identity(item, schema.merge_key, path / number)
         for number, item in enumerate(patch)
@@ -110,7 +110,7 @@ def _without_deleted(original: list[Any], patch: list[Any], schema: Schema, path
     return [item for item in original if list_order.identity(item, schema.merge_key) not in deleted]
 
 
-def _apply_orders(merged: dict[str, Any], start: dict[str, Any], patch: dict[str, Any], schema: Schema, path: FieldPath) -> None:
+def _apply_orders(merged: dict[str, Any], start: dict[str, Any], patch: dict[str, Any], *, schema: Schema, path: FieldPath) -> None:
     for name, order in directives.orders(patch, path):
         field, order_path = _field(schema, name), path / f"{directives.SET_ELEMENT_ORDER}/{name}"
         if isinstance(merged.get(name), list) and _has_merge_strategy(field):

@@ -32,7 +32,7 @@ def _check_map_type(written: RawSchema, path: FieldPath) -> Iterator[FieldError]
     given = written.get(MAP_TYPE)
     if given is None:
         return
-    yield from _check_type(written, path, "object", MAP_TYPE)
+    yield from _check_type(written, path, "object", keyword=MAP_TYPE)
     if given not in ("atomic", "granular"):
         yield not_supported(path / MAP_TYPE, given, ["atomic", "granular"])
 
@@ -41,14 +41,14 @@ def _check_list_type(written: RawSchema, path: FieldPath) -> Iterator[FieldError
     given = written.get(LIST_TYPE)
     if given is None:
         return
-    yield from _check_type(written, path, "array", LIST_TYPE)
+    yield from _check_type(written, path, "array", keyword=LIST_TYPE)
     if given not in ("atomic", "set", "map"):
         yield not_supported(path / LIST_TYPE, given, ["atomic", "set", "map"])
     if given == "set" and text(written, "type") == "array":
         yield from _check_set_items(table(written, "items"), path / "items")
 
 
-def _check_type(written: RawSchema, path: FieldPath, expected: str, keyword: str) -> Iterator[FieldError]:
+def _check_type(written: RawSchema, path: FieldPath, expected: str, *, keyword: str) -> Iterator[FieldError]:
     given, detail = text(written, "type"), f"must be {expected} if {keyword} is specified"
     if given != expected:
         yield invalid(path / "type", given, detail) if given else required(path / "type", detail)

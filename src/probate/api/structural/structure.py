@@ -40,7 +40,7 @@ _FREE_IN_METADATA = frozenset({"type", "default", "example", "externalDocs"})
 
 def structure_problems(written: RawSchema, path: FieldPath) -> list[FieldError]:
     """Returns all problems that keep the schema from being structural, in the order of Kubernetes."""
-    found = limit_field_errors(chain(_check_node(written, _ROOT, path), _check_complete(written, written, path, path)))
+    found = limit_field_errors(chain(_check_node(written, _ROOT, path), _check_complete(written, written, path, nested_path=path)))
     return sorted(found, key=lambda one: (one.field, one.message))
 
 
@@ -156,26 +156,26 @@ def _check_nested(written: RawSchema, path: FieldPath, *, skips_int_or_string: b
         yield forbidden(path / "properties" @ "metadata", "must not be specified in a nested context")
 
 
-def _check_complete(nested: RawSchema, written: RawSchema, path: FieldPath, nested_path: FieldPath) -> Iterator[FieldError]:
+def _check_complete(nested: RawSchema, written: RawSchema, path: FieldPath, *, nested_path: FieldPath) -> Iterator[FieldError]:
     """Checks that all fields in the branches of `nested` exist in `written`, outside of any branch.
 
     Kubernetes checks only the branches of the root: the branches of a field can mention fields that do not exist.
     """
     for keyword, index, one in branches(nested):
-        yield from _check_known(one, written, path, branch_path(nested_path, keyword, index))
+        yield from _check_known(one, written, path, nested_path=branch_path(nested_path, keyword, index))
 
 
-def _check_known(nested: RawSchema, written: RawSchema, path: FieldPath, nested_path: FieldPath) -> Iterator[FieldError]:
-    yield from _check_complete(nested, written, path, nested_path)
+def _check_known(nested: RawSchema, written: RawSchema, path: FieldPath, *, nested_path: FieldPath) -> Iterator[FieldError]:
+    yield from _check_complete(nested, written, path, nested_path=nested_path)
     if isinstance(nested.get("items"), dict):
-        yield from _check_known_at(nested["items"], written.get("items"), path / "items", nested_path / "items")
+        yield from _check_known_at(nested["items"], written.get("items"), path / "items", nested_path=nested_path / "items")
     known = schemas(written, "properties")
     for name, one in schemas(nested, "properties").items():
-        yield from _check_known_at(one, known.get(name), path / "properties" @ name, nested_path / "properties" @ name)
+        yield from _check_known_at(one, known.get(name), path / "properties" @ name, nested_path=nested_path / "properties" @ name)
 
 
-def _check_known_at(nested: RawSchema, written: Any, path: FieldPath, nested_path: FieldPath) -> Iterator[FieldError]:
+def _check_known_at(nested: RawSchema, written: Any, path: FieldPath, *, nested_path: FieldPath) -> Iterator[FieldError]:
     if isinstance(written, dict):
-        yield from _check_known(nested, written, path, nested_path)
+        yield from _check_known(nested, written, path, nested_path=nested_path)
     else:
         yield required(path, f"because it is defined in {nested_path}")

@@ -131,10 +131,10 @@ class _Checker:
         work_limits.spend(4)
         found = _ProblemList()
         with suppress(_Full):
-            self.walk(value, path, old, found)
+            self.walk(value, path, old, found=found)
         return list(found)
 
-    def walk(self, value: Any, path: str, old: Any, found: _ProblemList) -> None:
+    def walk(self, value: Any, path: str, old: Any, *, found: _ProblemList) -> None:
         """Appends the problems of this value and its descendants to `found`."""
         work_limits.spend(1)
         if old is not UNSET and _is_same(old, value):
@@ -143,45 +143,45 @@ class _Checker:
             found.append(problem)
         if value is not None:
             if self.combinators is not None:
-                self.combinators.walk(value, path, old, found)
-            self._walk_type(value, path, old, found)
+                self.combinators.walk(value, path, old, found=found)
+            self._walk_type(value, path, old, found=found)
         if self.enum is not None and (problem := self.enum(value, path)) is not None:
             found.append(problem)
 
-    def _walk_type(self, value: Any, path: str, old: Any, found: _ProblemList) -> None:
+    def _walk_type(self, value: Any, path: str, old: Any, *, found: _ProblemList) -> None:
         kind = type(value)
         if kind is str:
-            _run((self.text, self.format), value, path, found)
+            _run((self.text, self.format), value, path, found=found)
         elif kind is dict:
-            self._walk_object(value, path, old, found)
+            self._walk_object(value, path, old, found=found)
         elif kind is list:
-            self._walk_list(value, path, old, found)
+            self._walk_list(value, path, old, found=found)
         elif kind is not bool and self.numbers:
-            _run(self.numbers, value, path, found)
+            _run(self.numbers, value, path, found=found)
 
-    def _walk_list(self, value: list[Any], path: str, old: Any, found: _ProblemList) -> None:
+    def _walk_list(self, value: list[Any], path: str, old: Any, *, found: _ProblemList) -> None:
         if self.items is not None:
             before = list_values.by_keys(old, self.schema)
             for index, item in enumerate(value):
                 old_item = before.get(list_values.key_of(item, self.schema), UNSET) if before else UNSET
-                self.items.walk(item, f"{path}[{index}]", old_item, found)
-        _run((self.sizes.least_items, self.sizes.most_items), value, path, found)
+                self.items.walk(item, f"{path}[{index}]", old_item, found=found)
+        _run((self.sizes.least_items, self.sizes.most_items), value, path, found=found)
 
-    def _walk_object(self, value: dict[str, Any], path: str, old: Any, found: _ProblemList) -> None:
+    def _walk_object(self, value: dict[str, Any], path: str, old: Any, *, found: _ProblemList) -> None:
         problem = self.sizes.properties(value, path) if self.sizes.properties is not None else None
         if problem is not None:
             found.append(problem)  # like Kubernetes, report nothing of its content
             return
-        self._walk_fields(value, path, old if type(old) is dict else {}, found)
+        self._walk_fields(value, path, old if type(old) is dict else {}, found=found)
         found += (field_errors.required(FieldPath(field(path, name))) for name in self.schema.required if name not in value)
 
-    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], found: _ProblemList) -> None:
+    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], *, found: _ProblemList) -> None:
         for key, one in value.items():
             checker = self.properties.get(key) or self.values
             if self.is_closed and key not in self.properties:
                 found.append(field_errors.invalid(FieldPath(path), key, f"{field(path, key)} in body is a forbidden property"))
             elif checker is not None:
-                checker.walk(one, field(path, key), before.get(key, UNSET), found)
+                checker.walk(one, field(path, key), before.get(key, UNSET), found=found)
 
 
 class _Combinators:
@@ -195,7 +195,7 @@ class _Combinators:
         self.one_of = _branches(limits.get("oneOf"))
         self.none_of = _branches([limits["not"]] if "not" in limits else None)
 
-    def walk(self, value: Any, path: str, old: Any, found: _ProblemList) -> None:
+    def walk(self, value: Any, path: str, old: Any, *, found: _ProblemList) -> None:
         """Appends the failures of the combinators as a whole, and of the alternative that matches the value best."""
         if self.any_of:
             found += self._walk_any(value, path, old)
@@ -203,17 +203,17 @@ class _Combinators:
             found += self._walk_one(value, path, old)
         if self.all_of:
             found += self._walk_all(value, path, old)
-        if not all(_results(self.none_of, value, path, UNSET)):
+        if not all(_results(self.none_of, value, path, old=UNSET)):
             found.append(_combinator_problem(f'"{path}" must not validate the schema (not)'))
 
     def _walk_any(self, value: Any, path: str, old: Any) -> list[FieldError]:
-        results = _results(self.any_of, value, path, old)
+        results = _results(self.any_of, value, path, old=old)
         if not all(results):
             return []
         return [_combinator_problem(f'"{path}" must validate at least one schema (anyOf)'), *_nearest(self.any_of, results, value)]
 
     def _walk_one(self, value: Any, path: str, old: Any) -> list[FieldError]:
-        results = _results(self.one_of, value, path, old)
+        results = _results(self.one_of, value, path, old=old)
         match_count = results.count([])
         if match_count == 1:
             return []
@@ -222,7 +222,7 @@ class _Combinators:
         return [whole] if match_count else [whole, *_nearest(self.one_of, results, value)]
 
     def _walk_all(self, value: Any, path: str, old: Any) -> list[FieldError]:
-        results = _results(self.all_of, value, path, old)
+        results = _results(self.all_of, value, path, old=old)
         if not any(results):
             return []
         none = ". None validated" if all(results) else ""
@@ -232,11 +232,11 @@ class _Combinators:
         ]
 
 
-def _run(checks: Iterable[value_checks.Check | None], value: Any, path: str, found: _ProblemList) -> None:
+def _run(checks: Iterable[value_checks.Check | None], value: Any, path: str, *, found: _ProblemList) -> None:
     found += [problem for check in checks if check is not None and (problem := check(value, path)) is not None]
 
 
-def _results(branches: tuple[_Checker, ...], value: Any, path: str, old: Any) -> list[list[FieldError]]:
+def _results(branches: tuple[_Checker, ...], value: Any, path: str, *, old: Any) -> list[list[FieldError]]:
     return [branch.problems(value, path, old) for branch in branches]
 
 

@@ -51,7 +51,7 @@ class CertificateSigning:
             status = {**status, "certificate": base64.b64encode(certificate).decode()}
         except CannotSign as error:
             now, before = format_time(self._clock.now()), status.get("conditions") or []
-            failed = conditions.new_condition("Failed", "True", REASON, str(error))
+            failed = conditions.new_condition("Failed", "True", reason=REASON, message=str(error))
             status = {**status, "conditions": conditions.replace(before, failed, now, "lastUpdateTime")}
         await self._requests.update({**request, "status": status}, "status")
 

@@ -74,7 +74,9 @@ class ServiceAccountTokens:
         meta, name = secret["metadata"], account["metadata"]["name"]
         secret_reference = {"kind": "Secret", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
         request = {"spec": {"expirationSeconds": TOKEN_SECONDS, "boundObjectRef": secret_reference}}
-        response = await self._client.create_subresource(SERVICE_ACCOUNTS, meta["namespace"], name, "token", request)
+        response = await self._client.create_subresource(
+            SERVICE_ACCOUNTS, meta["namespace"], name, subresource="token", body=request
+        )
         token: str = response["status"]["token"]
         return token
 

@@ -37,7 +37,7 @@ def name_for(identity: str) -> str:
 def start(context: Context) -> list[Workers]:
     """Starts the controller: one queue for this server's own Lease, and one for all of them."""
     leases = context.informers.for_resource(LEASES)
-    expired = ExpirationTimers("expired leases", context, leases, RenewalTracker(context.clock).seconds_left)
+    expired = ExpirationTimers("expired leases", context, leases, seconds_left=RenewalTracker(context.clock).seconds_left)
     return [OwnLease(context).workers, expired.workers]
 
 

@@ -67,7 +67,7 @@ class PolicyStatus:
     async def _kinds(self, policy: Object) -> dict[str, Type]:
         kinds: dict[str, Type] = {}
         for group, version, plural in itertools.islice(_resources(policy), MAX_KINDS):
-            resource = _builtin().find(group, version, plural) or await _custom(self._client, group, version, plural)
+            resource = _builtin().find(group, version, plural) or await _custom(self._client, group, version, plural=plural)
             declared = Declarations(is_lenient=True).of(resource.load_schema(), is_root=True) if resource is not None else None
             if resource is not None and declared is not None:
                 kinds[f"{resource.group_version}, Kind={resource.kind}"] = declared
@@ -93,7 +93,7 @@ def _builtin() -> Catalog:
     return catalog.load()
 
 
-async def _custom(client: Client, group: str, version: str, plural: str) -> Resource | None:
+async def _custom(client: Client, group: str, version: str, *, plural: str) -> Resource | None:
     crd = await client.get(CRDS, "", f"{plural}.{group}") if group else None
     versions = resources.served_resources(crd) if crd is not None else []
     return next((resource for resource in versions if resource.version == version), None)

@@ -37,8 +37,8 @@ def start(context: Context) -> list[Workers]:
 
     requests, pod_requests = context.informers.for_resource(REQUESTS), context.informers.for_resource(POD_REQUESTS)
     return [
-        ExpirationTimers(TITLE, context, requests, seconds_left, on_deletion=count).workers,
-        ExpirationTimers(POD_TITLE, context, pod_requests, seconds_left_of_pod_request).workers,
+        ExpirationTimers(TITLE, context, requests, seconds_left=seconds_left, on_deletion=count).workers,
+        ExpirationTimers(POD_TITLE, context, pod_requests, seconds_left=seconds_left_of_pod_request).workers,
     ]
 
 

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 class EventTtl:
     """The reconciler of all Events."""
 
-    def __init__(self, backend: Backend, clock: Clock, ttl: float, metrics: Registry) -> None:
+    def __init__(self, backend: Backend, clock: Clock, ttl: float, *, metrics: Registry) -> None:
         self._backend, self._clock, self._ttl = backend, clock, ttl
         self._expirations: dict[str, float] = {}  # when each Event expires, by key and in this order
         self._own_deletes: set[str] = set()  # keys that were deleted here, until the change arrives

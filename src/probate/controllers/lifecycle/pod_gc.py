@@ -163,7 +163,9 @@ class PodGarbageCollector:
             self._missing_nodes.pop(node, None)
             return DONE
         message = "PodGC: node no longer exists"
-        await self._delete(pod, "orphaned", conditions.new_condition("DisruptionTarget", "True", "DeletionByPodGC", message))
+        await self._delete(
+            pod, "orphaned", conditions.new_condition("DisruptionTarget", "True", reason="DeletionByPodGC", message=message)
+        )
         return DONE
 
     async def _delete(self, pod: Object, reason: str, condition: Object | None = None) -> None:

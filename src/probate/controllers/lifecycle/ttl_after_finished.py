@@ -26,7 +26,9 @@ def start(context: Context) -> list[Workers]:
         delays.observe((), max(0.0, context.clock.now() - (expires_at(job) or 0.0)))
 
     jobs = context.informers.for_resource(JOBS)
-    timers = ExpirationTimers(TITLE, context, jobs, seconds_left, on_deletion=observe_delay, policy="Foreground")  # TTL-6
+    timers = ExpirationTimers(
+        TITLE, context, jobs, seconds_left=seconds_left, on_deletion=observe_delay, policy="Foreground"
+    )  # TTL-6
     return [timers.workers]
 
 

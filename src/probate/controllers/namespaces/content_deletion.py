@@ -52,7 +52,7 @@ class RemainingContent(NamedTuple):
 class ContentDeletion:
     """The deletion of one scope's content, in stages: each begins when nothing of the earlier ones remains."""
 
-    def __init__(self, backend: Backend, uid: str, method: DeletionMethod, stages: Sequence[ListPage]) -> None:
+    def __init__(self, backend: Backend, uid: str, method: DeletionMethod, *, stages: Sequence[ListPage]) -> None:
         self.uid = uid
         self.status_written_at: float | None = None  # when the scope's status was last written
         self._backend = backend

@@ -35,7 +35,7 @@ class CustomResourceDefinitions:
 
     def status(self, scope: dict[str, Any], remaining: RemainingContent | None, now: str) -> dict[str, Any]:
         reason, message = _reason(scope, remaining)
-        return crds.mark_terminating(scope.get("status") or {}, reason, message, now)
+        return crds.mark_terminating(scope.get("status") or {}, reason=reason, message=message, now=now)
 
 
 def _reason(scope: dict[str, Any], remaining: RemainingContent | None) -> tuple[str, str]:

@@ -57,7 +57,7 @@ def of_namespace(before: list[Condition], remaining: RemainingContent | None, no
     """
     messages = _messages(remaining)
     known = {condition.get("type"): condition for condition in before}
-    ours = [_condition(wording, messages.get(wording.type, ""), known.get(wording.type), now) for wording in _WORDINGS]
+    ours = [_condition(wording, messages.get(wording.type, ""), known.get(wording.type), now=now) for wording in _WORDINGS]
     types = {wording.type for wording in _WORDINGS}
     return [*ours, *(condition for condition in before if condition.get("type") not in types)]
 
@@ -104,7 +104,7 @@ def _finalizers(counts: Counter[str]) -> str:
     return ", ".join(f"{name} in {count} resource instances" for name, count in sorted(counts.items()))
 
 
-def _condition(wording: _Wording, message: str, before: Condition | None, now: str) -> Condition:
+def _condition(wording: _Wording, message: str, before: Condition | None, *, now: str) -> Condition:
     status = "True" if message else "False"
     since = before.get("lastTransitionTime") if before is not None and before.get("status") == status else None
     return {

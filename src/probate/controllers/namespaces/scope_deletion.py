@@ -96,7 +96,7 @@ class ScopeDeletion:
         name, uid = scope.meta.name, scope.meta.uid
         if name not in self._deletions or self._deletions[name].uid != uid:
             stages = self._kind.stages(self._backend, name)
-            self._deletions[name] = ContentDeletion(self._backend, uid, self._kind.method, stages)
+            self._deletions[name] = ContentDeletion(self._backend, uid, self._kind.method, stages=stages)
         return self._deletions[name]
 
     async def _wait(self, scope: StoredObject, deletion: ContentDeletion) -> Result:

@@ -33,7 +33,7 @@ class CloudNodeLifecycle:
     """Deletes or taints nodes according to the state of their machines."""
 
     def __init__(self, context: Context) -> None:
-        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Node")
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="Node")
         self._nodes = context.informers.for_resource(NODES)
         self.workers = Workers(COMPONENT, self._sync, context.clock)
         self._nodes.add_event_handler(lambda _, new: self.workers.add(name_of(new)) if new is not None else None)
@@ -51,11 +51,11 @@ class CloudNodeLifecycle:
 
     async def _delete(self, node: Object) -> None:
         name = node["metadata"]["name"]
-        self._record_event(node, "Normal", "DeletingNode", f"Deleting node {name} because its machine does not exist")
+        self._record_event(node, "Normal", "DeletingNode", message=f"Deleting node {name} because its machine does not exist")
         try:
             await self._nodes.delete(node)
         except errors.ApiError as error:
-            self._record_event(node, "Warning", "DeletingNodeFailed", f"Node {name} could not be deleted: {error}")
+            self._record_event(node, "Warning", "DeletingNodeFailed", message=f"Node {name} could not be deleted: {error}")
             raise
 
     async def _taint(self, node: Object, *, is_off: bool) -> None:

@@ -86,7 +86,9 @@ def unknown_conditions(node: Object, now: str) -> list[Object]:
     for type_ in MONITORED_CONDITIONS:
         before = conditions.find(result, type_)
         if before is None:
-            new = conditions.new_condition(type_, "Unknown", "NodeStatusNeverUpdated", "the node has never said how it is")
+            new = conditions.new_condition(
+                type_, "Unknown", reason="NodeStatusNeverUpdated", message="the node has never said how it is"
+            )
             result = [*result, {**new, "lastHeartbeatTime": node["metadata"]["creationTimestamp"], "lastTransitionTime": now}]
         elif before["status"] != "Unknown":
             new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "the node says nothing any more"}

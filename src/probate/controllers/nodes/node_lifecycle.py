@@ -48,8 +48,8 @@ class NodeLifecycle:
 
     def __init__(self, context: Context) -> None:
         self._clock, self._settings = context.clock, context.settings
-        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Node")
-        self._record_pod_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Pod")
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="Node")
+        self._record_pod_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="Pod")
         self._rates = _eviction_rates(context.settings)
         self._nodes = context.informers.for_resource(NODES)
         self._leases = context.informers.for_resource(LEASES)
@@ -61,19 +61,22 @@ class NodeLifecycle:
         self._nodes.add_event_handler(self._on_node)
         self._leases.add_event_handler(self._on_lease)
         self._evictions = context.metrics.counter("node_collector_evictions", "Nodes that were tainted for eviction.", ("zone",))
-        self._add_gauge("zone_size", "Nodes of a zone.", lambda zone: zone.size, context.metrics)
+        self._add_gauge("zone_size", "Nodes of a zone.", lambda zone: zone.size, metrics=context.metrics)
         self._add_gauge(
-            "unhealthy_nodes_in_zone", "Nodes of a zone that are not ready.", lambda zone: zone.unready, context.metrics
+            "unhealthy_nodes_in_zone", "Nodes of a zone that are not ready.", lambda zone: zone.unready, metrics=context.metrics
         )
         self._add_gauge(
-            "zone_health", "Ready nodes of a zone, in percent.", lambda zone: 100 - 100 * zone.unready / zone.size, context.metrics
+            "zone_health",
+            "Ready nodes of a zone, in percent.",
+            lambda zone: 100 - 100 * zone.unready / zone.size,
+            metrics=context.metrics,
         )
 
-    def _add_gauge(self, name: str, help_: str, read: Callable[[Zone], float], metrics: Registry) -> None:
+    def _add_gauge(self, name: str, help_: str, read: Callable[[Zone], float], *, metrics: Registry) -> None:
         def now() -> dict[tuple[str | int, ...], float]:
             return {(key,): read(zone) for key, zone in node_health.zones(self._nodes).items() if zone.size}
 
-        metrics.gauges(f"node_collector_{name}", help_, ("zone",), now)
+        metrics.gauges(f"node_collector_{name}", help_, ("zone",), read=now)
 
     def _on_node(self, old: Object | None, new: Object | None) -> None:
         changed = new or old
@@ -92,14 +95,14 @@ class NodeLifecycle:
         node = self._nodes.get(name)
         last = self._heartbeats.get(name.name)
         if last is not None and (node is None or node["metadata"]["uid"] != last.node["metadata"]["uid"]):
-            self._record_event(last.node, "Normal", "RemovingNode", f"Node {name.name} is gone")
+            self._record_event(last.node, "Normal", "RemovingNode", message=f"Node {name.name} is gone")
             del self._heartbeats[name.name]
             self._readiness.pop(name.name, None)
         if node is None:
             return None
         is_new = name.name not in self._heartbeats
         if is_new:
-            self._record_event(node, "Normal", "RegisteredNode", f"Node {name.name} is watched from now on")
+            self._record_event(node, "Normal", "RegisteredNode", message=f"Node {name.name} is watched from now on")
         left = self._left(node)
         if not left:
             node = await self._mark_unknown(node)
@@ -140,18 +143,18 @@ class NodeLifecycle:
         if readiness not in node_health.NO_EXECUTE_TAINTS:
             return
         if before == "True":
-            self._record_event(node, "Normal", "NodeNotReady", f"Node {name} is not ready any more")
+            self._record_event(node, "Normal", "NodeNotReady", message=f"Node {name} is not ready any more")
         pods = [pod for pod in self._pods if node_name_of(pod) == name and _is_ready(pod)]
         failures = await for_each(pods, self._mark_pod_unready)
         if failures:
             raise ExceptionGroup(f"pods of {name} could not be marked as not ready", failures)
 
     async def _mark_pod_unready(self, pod: Object) -> None:
-        ready = conditions.new_condition("Ready", "False", "NodeNotReady", "the node of the pod is not ready")
+        ready = conditions.new_condition("Ready", "False", reason="NodeNotReady", message="the node of the pod is not ready")
         change = {"conditions": [{**ready, "lastTransitionTime": format_time(self._clock.now())}]}
         uid = pod["metadata"]["uid"]
         await self._pods.patch(name_of(pod), {"metadata": {"uid": uid}, "status": change}, "status", media=STRATEGIC_MERGE_PATCH)
-        self._record_pod_event(pod, "Warning", "NodeNotReady", "Node is not ready")
+        self._record_pod_event(pod, "Warning", "NodeNotReady", message="Node is not ready")
 
     async def _taint(self, node: Object, *, is_new: bool) -> Result:
         """Writes the node's taints. Returns in how many seconds it may be tainted for eviction, if not now. (NODE-4, NODE-5)"""

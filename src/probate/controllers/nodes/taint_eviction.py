@@ -44,7 +44,7 @@ class TaintEviction:
 
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
-        self._events = ObjectEventRecorder(context.events, COMPONENT, "v1", "Pod")
+        self._events = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="Pod")
         self._pods = context.informers.for_resource(PODS)
         self._nodes = context.informers.for_resource(NODES)
         self._pods_by_node: dict[str, dict[NamespacedName, None]] = {}
@@ -123,7 +123,9 @@ class TaintEviction:
             return False
         before = (live.get("status") or {}).get("conditions") or []
         message = "the node has a taint that the pod cannot stand"
-        new = conditions.for_pod(live, conditions.new_condition("DisruptionTarget", "True", "DeletionByTaintManager", message))
+        new = conditions.for_pod(
+            live, conditions.new_condition("DisruptionTarget", "True", reason="DeletionByTaintManager", message=message)
+        )
         now = format_time(self._clock.now())
         if conditions.replace(before, new, now) != before:
             condition = conditions.find(conditions.replace(before, new, now), "DisruptionTarget")
@@ -136,4 +138,4 @@ class TaintEviction:
         return True
 
     def _record_event(self, pod: Object, message: str) -> None:
-        self._events(pod, "Normal", "TaintManagerEviction", message)
+        self._events(pod, "Normal", "TaintManagerEviction", message=message)

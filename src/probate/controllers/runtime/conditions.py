@@ -17,7 +17,7 @@ def is_true(conditions: Conditions, type_: str) -> bool:
     return any(condition["type"] == type_ and condition["status"] == "True" for condition in conditions)
 
 
-def new_condition(type_: str, status: str, reason: str, message: str) -> Object:
+def new_condition(type_: str, status: str, *, reason: str, message: str) -> Object:
     """Returns a condition without its times."""
     return {"type": type_, "status": status, "reason": reason, "message": message}
 

@@ -57,11 +57,11 @@ class EventRecord(NamedTuple):
 class ObjectEventRecorder:
     """Records Events of one component about objects of one kind."""
 
-    def __init__(self, events: EventRecorder, component: str, api_version: str, kind: str) -> None:
+    def __init__(self, events: EventRecorder, component: str, *, api_version: str, kind: str) -> None:
         self._events = events
         self._source = component, api_version, kind
 
-    def __call__(self, object_: Object, type_: str, reason: str, message: str) -> None:
+    def __call__(self, object_: Object, type_: str, reason: str, *, message: str) -> None:
         self._events.record(EventRecord(*self._source, object_, type_, reason, message))
 
 
@@ -168,7 +168,7 @@ class EventRecorder:
 
     async def _count(self, name: str, record: EventRecord, before: int) -> int:
         change = {"count": before + 1, "lastTimestamp": format_time(self._clock.now()), "message": record.message}
-        await self._client.patch(EVENTS, _namespace(record), name, change)
+        await self._client.patch(EVENTS, _namespace(record), name, change=change)
         return before + 1
 
 

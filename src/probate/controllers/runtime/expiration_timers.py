@@ -24,8 +24,8 @@ class ExpirationTimers:
         title: str,
         context: Context,
         objects: Informer,
-        seconds_left: SecondsLeft,
         *,
+        seconds_left: SecondsLeft,
         on_deletion: Callable[[Object], None] = lambda _: None,
         **options: str,
     ) -> None:

@@ -83,7 +83,7 @@ class LeaderElection:
         """Blocks until this candidate holds the Lease."""
         if await self._try():  # there is usually no other candidate: then nothing has to be watched
             return
-        informer = Informer(self._client, LEASES, self._clock, f"metadata.name={self._name}")
+        informer = Informer(self._client, LEASES, self._clock, field_selector=f"metadata.name={self._name}")
         informer.add_event_handler(self._on_change)
         following = asyncio.ensure_future(informer.run())
         try:

@@ -48,7 +48,7 @@ class Reconciler(Protocol):
 class ChangeFeedLoop:
     """Runs one reconciler."""
 
-    def __init__(self, name: str, reconciler: Reconciler, backend: Backend, clock: Clock) -> None:
+    def __init__(self, name: str, reconciler: Reconciler, backend: Backend, *, clock: Clock) -> None:
         self._name = name
         self._reconciler = reconciler
         self._backend = backend

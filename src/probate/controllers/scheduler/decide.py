@@ -43,6 +43,7 @@ def select_node(
     pod: Object,
     cache: NodeCache,
     namespace_labels: NamespaceLabels,
+    *,
     volume_rejection: Callable[[Object], str | None] = lambda _: None,
 ) -> ScheduleResult:
     """Returns the node that the pod should be bound to."""

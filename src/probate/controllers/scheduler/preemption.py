@@ -40,7 +40,7 @@ def find_candidate(cache: NodeCache, requirements_on: RequirementsOn, budgets: I
     candidates = [
         candidate
         for node in cache.nodes()
-        if (candidate := _candidate_on(node, cache, requirements, requirements_on, budget_list)) is not None
+        if (candidate := _candidate_on(node, cache, requirements, requirements_on=requirements_on, budgets=budget_list)) is not None
     ]
     return min(candidates, key=_cost, default=None)
 
@@ -62,7 +62,7 @@ def _is_preempted(pod: Object) -> bool:
 
 
 def _candidate_on(
-    info: NodeInfo, cache: NodeCache, requirements: PodRequirements, requirements_on: RequirementsOn, budgets: list[Object]
+    info: NodeInfo, cache: NodeCache, requirements: PodRequirements, *, requirements_on: RequirementsOn, budgets: list[Object]
 ) -> Candidate | None:
     """Returns the candidate for this node, or None."""
     lower_priority = [pod_info for pod_info in info.pods.values() if priority_of(pod_info.pod) < priority_of(requirements.pod)]

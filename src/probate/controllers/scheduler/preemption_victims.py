@@ -43,6 +43,7 @@ class Preemptor:
         context: Context,
         cache: NodeCache,
         namespace_labels: Callable[[str], Mapping[str, str]],
+        *,
         record_event: ObjectEventRecorder,
     ) -> None:
         self._clock = context.clock
@@ -88,12 +89,12 @@ class Preemptor:
             return
         scheduler_name = pod["spec"].get("schedulerName") or ""
         new_condition = conditions.new_condition(
-            "DisruptionTarget", "True", REASON, f"{scheduler_name}: preempting to accommodate a higher priority pod"
+            "DisruptionTarget", "True", reason=REASON, message=f"{scheduler_name}: preempting to accommodate a higher priority pod"
         )
         condition = {**conditions.for_pod(current, new_condition), "lastTransitionTime": format_time(self._clock.now())}
         if await self._patch_status(current, {"conditions": [condition]}):
             await self._pods.delete(current)
-            self._record_event(current, "Normal", "Preempted", f"Preempted by pod {pod['metadata']['uid']} on node {node}")
+            self._record_event(current, "Normal", "Preempted", message=f"Preempted by pod {pod['metadata']['uid']} on node {node}")
 
     async def _clear_nomination(self, pod: Object) -> None:
         self._cache.remove_nomination(pod)

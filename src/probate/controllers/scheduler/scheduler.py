@@ -65,13 +65,13 @@ class Scheduler:
 
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
-        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Pod")
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="Pod")
         self._pods = context.informers.for_resource(PODS)
         self._namespaces = context.informers.for_resource(NAMESPACES)
         self._volumes = VolumeConstraints(context)
         self._cache = NodeCache()
         self._reporter = UnschedulableReporter(context, self._record_event)
-        self._preemptor = Preemptor(context, self._cache, self._namespace_labels, self._record_event)
+        self._preemptor = Preemptor(context, self._cache, self._namespace_labels, record_event=self._record_event)
         self._due: dict[NamespacedName, None] = {}
         self._unschedulable: dict[NamespacedName, None] = {}  # pods for which the last attempt found no node
         self._constrained: dict[NamespacedName, None] = {}  # the subset with constraints on other pods
@@ -162,7 +162,9 @@ class Scheduler:
             result = (None if nominated_node(pod) else results_by_key.get(key)) or self._select_node(pod, volumes)
             if not result.node:
                 self._mark_unschedulable(pod)
-                unschedulable.append(UnschedulablePod(pod, result.message, self._nominate(pod, key, volumes, hopeless_keys)))
+                unschedulable.append(
+                    UnschedulablePod(pod, result.message, self._nominate(pod, key, volumes, hopeless_keys=hopeless_keys))
+                )
                 if not pod_affinity.has_pod_constraints(pod):
                     results_by_key[key] = result
             elif volumes.unbound_claims:
@@ -176,9 +178,9 @@ class Scheduler:
     def _select_node(self, pod: Object, volumes: volume_constraints.PodVolumes) -> ScheduleResult:
         if volumes.rejection:
             return ScheduleResult(message=volumes.rejection)
-        return select_node(pod, self._cache, self._namespace_labels, volumes.rejection_by)
+        return select_node(pod, self._cache, self._namespace_labels, volume_rejection=volumes.rejection_by)
 
-    def _nominate(self, pod: Object, key: bytes, volumes: PodVolumes, hopeless_keys: set[bytes]) -> Nomination:
+    def _nominate(self, pod: Object, key: bytes, volumes: PodVolumes, *, hopeless_keys: set[bytes]) -> Nomination:
         """Returns the result of preemption for the pod."""
         if volumes.rejection or (key in hopeless_keys and not nominated_node(pod)):
             return Nomination()
@@ -208,7 +210,9 @@ class Scheduler:
             self._due[name_of(pod)] = None
             raise
         else:
-            self._record_event(pod, "Normal", "Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}")
+            self._record_event(
+                pod, "Normal", "Scheduled", message=f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
+            )
 
     async def _bind_claims(self, assignment: Assignment) -> None:
         """Requests binding of the pod's claims."""

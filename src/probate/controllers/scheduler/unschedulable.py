@@ -27,7 +27,9 @@ class UnschedulableReporter:
         is_reported = (before.get("status"), before.get("message")) == ("False", message)
         if is_reported and not nominated:
             return
-        condition = conditions.for_pod(pod, conditions.new_condition("PodScheduled", "False", "Unschedulable", message))
+        condition = conditions.for_pod(
+            pod, conditions.new_condition("PodScheduled", "False", reason="Unschedulable", message=message)
+        )
         last_transition_time = (
             before.get("lastTransitionTime") if before.get("status") == "False" else format_time(self._clock.now())
         )
@@ -38,7 +40,7 @@ class UnschedulableReporter:
         except (errors.Conflict, errors.NotFound):
             return  # the pod was deleted
         if not is_reported:
-            self._record_event(pod, "Warning", "FailedScheduling", message)
+            self._record_event(pod, "Warning", "FailedScheduling", message=message)
 
 
 def nominated_node(pod: Object) -> str:

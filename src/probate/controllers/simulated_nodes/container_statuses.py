@@ -72,7 +72,12 @@ def init_container_status(container: Object, snapshot: PodSnapshot) -> Object:
             container, snapshot, container_id, **common, ready=ready, started=ready, state={"running": {"startedAt": started_at}}
         )
     terminated = {
-        "terminated": _terminated(ContainerState("terminated", exit_code=0), started_at, started_at, f"simulated://{container_id}")
+        "terminated": _terminated(
+            ContainerState("terminated", exit_code=0),
+            started_at=started_at,
+            finished_at=started_at,
+            container_id=f"simulated://{container_id}",
+        )
     }
     return _status(container, snapshot, container_id, **common, ready=not is_sidecar, started=False, state=terminated)
 
@@ -88,7 +93,12 @@ def ephemeral_container_status(container: Object, snapshot: PodSnapshot, now: st
         state = before
     elif snapshot.state.activity == "terminated":
         state = {
-            "terminated": _terminated(ContainerState("terminated", exit_code=137), started_at, now, f"simulated://{container_id}")
+            "terminated": _terminated(
+                ContainerState("terminated", exit_code=137),
+                started_at=started_at,
+                finished_at=now,
+                container_id=f"simulated://{container_id}",
+            )
         }
     else:
         state = {"running": {"startedAt": started_at}}
@@ -153,19 +163,27 @@ def _states(container: Object, snapshot: PodSnapshot, container_id: str) -> tupl
         if started_at is not None and (before.get("restartCount") or 0) == state.restarts:
             return before["state"], last
         if before and "running" in before["state"]:  # it terminated and restarted at once
-            last = {"terminated": _terminated(state, started_at or time, time, before["containerID"])}
+            last = {
+                "terminated": _terminated(
+                    state, started_at=started_at or time, finished_at=time, container_id=before["containerID"]
+                )
+            }
         return {"running": {"startedAt": time}}, last
     if state.activity == "backoff":
         waiting = {"waiting": _waiting("CrashLoopBackOff", container)}
         return waiting, last if started_at is None else {
-            "terminated": _terminated(state, started_at, time, f"simulated://{container_id}")
+            "terminated": _terminated(state, started_at=started_at, finished_at=time, container_id=f"simulated://{container_id}")
         }
     if "terminated" in (before.get("state") or {}):
         return before["state"], last
-    return {"terminated": _terminated(state, started_at or time, time, f"simulated://{container_id}")}, last
+    return {
+        "terminated": _terminated(
+            state, started_at=started_at or time, finished_at=time, container_id=f"simulated://{container_id}"
+        )
+    }, last
 
 
-def _terminated(state: ContainerState, started_at: str, finished_at: str, container_id: str) -> Object:
+def _terminated(state: ContainerState, *, started_at: str, finished_at: str, container_id: str) -> Object:
     exit_code = state.exit_code or 0
     reason = "Error" if exit_code else "Completed"
     return {

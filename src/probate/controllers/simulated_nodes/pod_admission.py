@@ -69,7 +69,7 @@ class NodeAllocations:
         usage = PodUsage(pod_resources.of_pod(pod["spec"]), pod_resources.host_ports(pod["spec"]))
         other_pods = self._usage_by_node.get(node_name_of(pod), {}).values() if usage.host_ports else ()
         used_ports = frozenset(port for pod_usage in other_pods for port in pod_usage.host_ports)
-        rejection = _check(pod, node, usage, self.used_by_others(pod), used_ports)
+        rejection = _check(pod, node, usage, used_by_others=self.used_by_others(pod), used_ports=used_ports)
         if rejection is None:
             self.add(pod)
         return rejection
@@ -81,7 +81,7 @@ class NodeAllocations:
 
 
 def _check(
-    pod: Object, node: Object, usage: PodUsage, used_by_others: Amounts, used_ports: frozenset[HostPort]
+    pod: Object, node: Object, usage: PodUsage, *, used_by_others: Amounts, used_ports: frozenset[HostPort]
 ) -> Rejection | None:
     allocatable = pod_resources.of_node(node)
     for name, amount in usage.requests.items():

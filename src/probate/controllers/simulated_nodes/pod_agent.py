@@ -104,13 +104,13 @@ class PodAgent:
         if pod is None or node is None or not node["spec"].get("podCIDR"):
             return None
         behavior, exact_time = pod_behavior.behavior_of(pod, self._settings), self._exact_time_of(pod)
-        step = pod_lifecycle.next_step(pod, behavior, exact_time, self._clock.now())
+        step = pod_lifecycle.next_step(pod, behavior, exact_time, now=self._clock.now())
         if step.state.activity in {"running", "pull_failed"} and not self._allocations.is_admitted(pod):
             rejection = self._allocations.admit(pod, node)
             if rejection is not None:
                 await self._reject(pod, *rejection)
                 return None
-        pod = await self._update_status(pod, node, step, behavior)
+        pod = await self._update_status(pod, node, step, behavior=behavior)
         if step.is_removable and pod["metadata"].get("deletionGracePeriodSeconds"):
             await self._pods.delete(pod, grace=0)
         return step.requeue_after
@@ -125,10 +125,10 @@ class PodAgent:
         )
 
     async def _reject(self, pod: Object, reason: str, message: str) -> None:
-        status = pod_status.rejected_status(pod, reason, message, format_time(self._clock.now()))
-        self._events.record(await self._pods.update({**pod, "status": status}, "status"), "Warning", reason, message)
+        status = pod_status.rejected_status(pod, reason=reason, message=message, now=format_time(self._clock.now()))
+        self._events.record(await self._pods.update({**pod, "status": status}, "status"), "Warning", reason, message=message)
 
-    async def _update_status(self, pod: Object, node: Object, step: LifecycleStep, behavior: PodBehavior) -> Object:
+    async def _update_status(self, pod: Object, node: Object, step: LifecycleStep, *, behavior: PodBehavior) -> Object:
         """Writes the pod's status, unless it is unchanged or the pod has not started."""
         if step.state.activity == "not_started" or is_pod_finished(pod):
             return pod

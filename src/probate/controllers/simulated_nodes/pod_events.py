@@ -26,7 +26,7 @@ class KubeletEvents:
         self._events, self._clock = events, clock
         self._tokens, self._refilled_at = BURST, clock.monotonic()
 
-    def record(self, pod: Object, type_: str, reason: str, message: str) -> None:
+    def record(self, pod: Object, type_: str, reason: str, *, message: str) -> None:
         """Records an event about a pod, unless the rate limit is exceeded."""
         if not self._is_allowed():
             return
@@ -37,13 +37,13 @@ class KubeletEvents:
         """Records the events that follow from a change of the pod's status."""
         if self._is_allowed():
             for type_, reason, message in _status_events(pod["status"], before):
-                self.record(pod, type_, reason, message)
+                self.record(pod, type_, reason, message=message)
 
     def record_stop(self, pod: Object) -> None:
         """Records that the pod's containers are being stopped."""
         for status in _all_statuses(pod.get("status") or {}):
             if "running" in status["state"]:
-                self.record(pod, "Normal", "Killing", f"Stopping container {status['name']}")
+                self.record(pod, "Normal", "Killing", message=f"Stopping container {status['name']}")
 
     def _is_allowed(self) -> bool:
         now = self._clock.monotonic()

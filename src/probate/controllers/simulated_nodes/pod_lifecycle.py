@@ -49,17 +49,17 @@ class LifecycleStep(NamedTuple):
     is_removable: bool = False
 
 
-def next_step(pod: Object, behavior: PodBehavior, exact_time: ExactTime, now: float) -> LifecycleStep:
+def next_step(pod: Object, behavior: PodBehavior, exact_time: ExactTime, *, now: float) -> LifecycleStep:
     """Returns where the pod is in its lifecycle."""
     state = state_of(pod, exact_time)
     if is_deleting(pod):
-        return _terminate(pod, state, behavior, exact_time, now)
+        return _terminate(pod, state, behavior, exact_time=exact_time, now=now)
     if is_pod_finished(pod):
         return LifecycleStep(state)
     deadline = _deadline(pod, exact_time)
     if deadline is not None and not durations.until(deadline, now):
         return LifecycleStep(ContainerState("terminated", now, state.restarts, KILLED_EXIT_CODE, "DeadlineExceeded"))
-    following = _advance(pod, state, behavior, exact_time, now)
+    following = _advance(pod, state, behavior, exact_time=exact_time, now=now)
     if deadline is None:
         return following
     remaining = durations.until(deadline, now)
@@ -89,13 +89,13 @@ def state_of(pod: Object, exact_time: ExactTime) -> ContainerState:
     return ContainerState("not_started")
 
 
-def _advance(pod: Object, state: ContainerState, behavior: PodBehavior, exact_time: ExactTime, now: float) -> LifecycleStep:
+def _advance(pod: Object, state: ContainerState, behavior: PodBehavior, *, exact_time: ExactTime, now: float) -> LifecycleStep:
     match state.activity:
         case "running":
             if behavior.duration is None or state.since is None:
                 return LifecycleStep(state)
             remaining = durations.until(state.since + behavior.duration, now)
-            return LifecycleStep(state, remaining) if remaining else _after_run(pod, state.restarts, behavior, now)
+            return LifecycleStep(state, remaining) if remaining else _after_run(pod, state.restarts, behavior, now=now)
         case "backoff":
             remaining = durations.until((state.since or now) + backoff(state.restarts), now)
             return (
@@ -135,7 +135,7 @@ def _run(state: ContainerState, behavior: PodBehavior) -> LifecycleStep:
     return LifecycleStep(state, behavior.duration)
 
 
-def _after_run(pod: Object, restarts: int, behavior: PodBehavior, now: float) -> LifecycleStep:
+def _after_run(pod: Object, restarts: int, behavior: PodBehavior, *, now: float) -> LifecycleStep:
     """Returns the step after the containers have terminated by themselves."""
     exit_code, policy = behavior.exit_code(restarts), pod["spec"].get("restartPolicy") or "Always"
     if policy == "Never" or (policy == "OnFailure" and exit_code == 0):
@@ -148,7 +148,7 @@ def _after_run(pod: Object, restarts: int, behavior: PodBehavior, now: float) ->
     )
 
 
-def _terminate(pod: Object, state: ContainerState, behavior: PodBehavior, exact_time: ExactTime, now: float) -> LifecycleStep:
+def _terminate(pod: Object, state: ContainerState, behavior: PodBehavior, *, exact_time: ExactTime, now: float) -> LifecycleStep:
     """Returns the step of a pod that is being deleted."""
     if is_pod_finished(pod):
         return LifecycleStep(state, is_removable=True)

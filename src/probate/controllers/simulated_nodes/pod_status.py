@@ -68,7 +68,7 @@ def status(pod: Object, state: ContainerState, inputs: StatusInputs) -> Object:
     return new_status
 
 
-def rejected_status(pod: Object, reason: str, message: str, now: str) -> Object:
+def rejected_status(pod: Object, *, reason: str, message: str, now: str) -> Object:
     """Returns the status of a pod that its node rejects."""
     before, generation = pod.get("status") or {}, pod["metadata"].get("generation", 0)
     rejection = {"reason": reason, "message": f"Pod was rejected: {message}"}
@@ -101,7 +101,9 @@ def _conditions(snapshot: PodSnapshot, inputs: StatusInputs) -> Conditions:
         "Ready": (containers_ready and not missing_gates, default_reason if not containers_ready else "ReadinessGatesNotReady"),
     }
     for type_, (holds, reason) in node_conditions.items():
-        condition = conditions.new_condition(type_, str(holds), "" if holds and type_ != "Initialized" else reason, "")
+        condition = conditions.new_condition(
+            type_, str(holds), reason="" if holds and type_ != "Initialized" else reason, message=""
+        )
         pod_conditions = conditions.replace(pod_conditions, {name: value for name, value in condition.items() if value}, inputs.now)
     pod_conditions = (
         _with_resize(pod_conditions, inputs)
@@ -116,7 +118,9 @@ def _with_resize(pod_conditions: Conditions, inputs: StatusInputs) -> Conditions
     if not inputs.grant.reason:
         return conditions.without(pod_conditions, RESIZE_PENDING)
     return conditions.replace(
-        pod_conditions, conditions.new_condition(RESIZE_PENDING, "True", inputs.grant.reason, inputs.grant.message), inputs.now
+        pod_conditions,
+        conditions.new_condition(RESIZE_PENDING, "True", reason=inputs.grant.reason, message=inputs.grant.message),
+        inputs.now,
     )
 
 

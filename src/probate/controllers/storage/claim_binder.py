@@ -24,7 +24,7 @@ class ClaimBinding:
     """Binds claims."""
 
     def __init__(self, context: Context) -> None:
-        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "PersistentVolumeClaim")
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="PersistentVolumeClaim")
         self._creates_class = context.settings.nodes > 0
         self._claims = context.informers.for_resource(PERSISTENT_VOLUME_CLAIMS)
         self._volumes = context.informers.for_resource(PERSISTENT_VOLUMES)
@@ -78,7 +78,9 @@ class ClaimBinding:
             if volume is None or (volume_matcher.claim_of(volume) and not volume_matcher.is_for(volume, claim)):
                 await self._set_status(claim, "Pending")
             elif not volume_matcher.fits(volume, claim):
-                self._record_event(claim, "Warning", "VolumeMismatch", f"volume {volume_name} is not what the claim asks for")
+                self._record_event(
+                    claim, "Warning", "VolumeMismatch", message=f"volume {volume_name} is not what the claim asks for"
+                )
                 await self._set_status(claim, "Pending")
             else:
                 await self._bind(volume, claim)
@@ -91,7 +93,9 @@ class ClaimBinding:
         volume = volume_matcher.best(self._volumes, claim)
         class_ = self._classes.get(NamespacedName("", volume_matcher.class_of(claim)))
         if _waits_for_consumer(claim, class_) and (volume is None or not volume_matcher.claim_of(volume)):
-            self._record_event(claim, "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
+            self._record_event(
+                claim, "Normal", "WaitForFirstConsumer", message="waiting for first consumer to be created before binding"
+            )
             await self._set_status(claim, "Pending")
         elif volume is not None:
             await self._bind(volume, claim)
@@ -106,14 +110,14 @@ class ClaimBinding:
                 f'storageclass.storage.k8s.io "{name}" not found' if name else "there is no volume for it, and it has no class"
             )
             reason = "ProvisioningFailed" if name else "FailedBinding"
-            self._record_event(claim, "Warning" if name else "Normal", reason, message)
+            self._record_event(claim, "Warning" if name else "Normal", reason, message=message)
         elif class_["provisioner"] == volume_plugins.PROVISIONER:
             try:
                 volume = await self._volumes.create("", volume_plugins.new_volume(claim, class_, _reference(claim)))
             except errors.AlreadyExists:
                 return  # its watch event is on the way
             self._record_event(
-                claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {volume['metadata']['name']}"
+                claim, "Normal", "ProvisioningSucceeded", message=f"Successfully provisioned volume {volume['metadata']['name']}"
             )
             await self._bind(volume, claim)
             return
@@ -124,7 +128,7 @@ class ClaimBinding:
     async def _delegate(self, claim: Object, provisioner: str) -> Object:
         if annotation(claim, volume_matcher.PROVISIONER) == provisioner:
             return claim
-        self._record_event(claim, "Normal", "ExternalProvisioning", f"waiting for a volume to be made by {provisioner!r}")
+        self._record_event(claim, "Normal", "ExternalProvisioning", message=f"waiting for a volume to be made by {provisioner!r}")
         return await self._claims.patch(name_of(claim), {"metadata": {"annotations": {volume_matcher.PROVISIONER: provisioner}}})
 
     async def _bind(self, volume: Object, claim: Object) -> None:
@@ -154,7 +158,7 @@ class ClaimBinding:
 
     async def _mark_lost(self, claim: Object, reason: str, message: str) -> None:
         if (claim.get("status") or {}).get("phase") != "Lost":
-            self._record_event(claim, "Warning", reason, message)
+            self._record_event(claim, "Warning", reason, message=message)
             await self._claims.update({**claim, "status": {"phase": "Lost"}}, "status")
 
     async def _set_status(self, claim: Object, phase: str, **fields: object) -> None:

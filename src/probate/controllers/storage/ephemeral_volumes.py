@@ -25,7 +25,7 @@ class EphemeralVolumes:
     """Creates the claims."""
 
     def __init__(self, context: Context) -> None:
-        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Pod")
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="Pod")
         self._pods = context.informers.for_resource(PODS)
         self._claims = context.informers.for_resource(PERSISTENT_VOLUME_CLAIMS)
         self.workers = Workers(COMPONENT, self._sync, context.clock)
@@ -51,7 +51,7 @@ class EphemeralVolumes:
             try:
                 await self._ensure_claim(pod, volume)
             except errors.ApiError as error:
-                self._record_event(pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {error}")
+                self._record_event(pod, "Warning", "FailedBinding", message=f"ephemeral volume {volume['name']}: {error}")
                 raise
 
     async def _ensure_claim(self, pod: Object, volume: Object) -> None:

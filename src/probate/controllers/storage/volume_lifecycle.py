@@ -32,7 +32,7 @@ class VolumeLifecycle:
 
     def __init__(self, context: Context) -> None:
         self._client = context.client
-        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "PersistentVolume")
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, api_version="v1", kind="PersistentVolume")
         self._claims = context.informers.for_resource(PERSISTENT_VOLUME_CLAIMS)
         self._volumes = context.informers.for_resource(PERSISTENT_VOLUMES)
         self._pods = context.informers.for_resource(PODS)
@@ -183,7 +183,7 @@ class VolumeLifecycle:
         name = NamespacedName(reference["namespace"], reference["name"])
         is_used = any(name.name in _claims_of(pod) for pod in self._pods.in_namespace(name.namespace) if not is_pod_finished(pod))
         if is_used and self._claims.get(name) is None:
-            self._record_event(volume, "Normal", "VolumeFailedRecycle", "a pod still uses the volume")
+            self._record_event(volume, "Normal", "VolumeFailedRecycle", message="a pod still uses the volume")
             return
         live = await self._still_released(volume)
         if live is None:
@@ -193,7 +193,7 @@ class VolumeLifecycle:
             self._errors["", "recycle"] += 1
             await self._fail(volume, "VolumeFailedRecycle", failure.message)
             return
-        self._record_event(volume, "Normal", "VolumeRecycled", "Volume recycled")
+        self._record_event(volume, "Normal", "VolumeRecycled", message="Volume recycled")
         await self._unbind(live)
 
     async def _unbind(self, volume: Object) -> None:
@@ -209,7 +209,7 @@ class VolumeLifecycle:
     async def _fail(self, volume: Object, reason: str, message: str) -> None:
         status = volume.get("status") or {}
         if (status.get("phase"), status.get("message")) != ("Failed", message):
-            self._record_event(volume, "Warning", reason, message)
+            self._record_event(volume, "Warning", reason, message=message)
             await self._set_status(volume, "Failed", message=message)
 
     async def _set_status(self, volume: Object, phase: str, **fields: str) -> Object:

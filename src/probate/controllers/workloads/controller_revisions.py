@@ -63,7 +63,7 @@ class RevisionHistory:
         if equal:
             return UpdateRevision(equal[-1], collisions)
         while True:
-            new = _new(self._kind, owner, label, number, collisions or 0)
+            new = _new(self._kind, owner, label, number=number, collisions=collisions or 0)
             try:
                 return UpdateRevision(await self.revisions.create(namespace_of(owner), new), collisions)
             except errors.AlreadyExists:
@@ -110,7 +110,7 @@ def hash_of(revision: Object) -> str:
     return value
 
 
-def _new(kind: OwnerKind, owner: Object, label: str, number: int, collisions: int) -> Object:
+def _new(kind: OwnerKind, owner: Object, label: str, *, number: int, collisions: int) -> Object:
     data, meta = revision_data(owner), owner["metadata"]
     hash_value = template_hash.compute_hash(data, collisions)
     template_labels = (owner["spec"]["template"].get("metadata") or {}).get("labels") or {}

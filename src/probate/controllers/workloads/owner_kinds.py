@@ -33,7 +33,7 @@ class OwnerKind(NamedTuple):
 
     def event_recorder(self, events: EventRecorder, component: str) -> ObjectEventRecorder:
         """Returns the function by which a controller records events about owners of this kind."""
-        return ObjectEventRecorder(events, component, self.resource.api_version, self.name)
+        return ObjectEventRecorder(events, component, api_version=self.resource.api_version, kind=self.name)
 
     def is_referenced_by(self, reference: Object) -> bool:
         """Returns whether the reference points to this kind, in any version of its group."""

@@ -18,7 +18,7 @@ class OwnerEnqueuer:
     """Enqueues the owners of one kind when they or their dependents change."""
 
     def __init__(
-        self, kind: OwnerKind, owners: Informer, selector_of: SelectorOf, enqueue: Callable[[NamespacedName], None]
+        self, kind: OwnerKind, owners: Informer, selector_of: SelectorOf, *, enqueue: Callable[[NamespacedName], None]
     ) -> None:
         self._kind = kind
         self._owners = owners

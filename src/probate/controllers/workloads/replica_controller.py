@@ -59,7 +59,7 @@ class ReplicaSetController:
         self._owners = context.informers.for_resource(replica_kind.kind.resource)
         self._ref_manager = ControllerRefManager(replica_kind.kind, context.client, self._pods)
         self.workers = Workers(replica_kind.component, self._sync, context.clock)
-        OwnerEnqueuer(replica_kind.kind, self._owners, replica_kind.selector_of, self.workers.add).listen(self._pods)
+        OwnerEnqueuer(replica_kind.kind, self._owners, replica_kind.selector_of, enqueue=self.workers.add).listen(self._pods)
 
     async def _sync(self, name: NamespacedName) -> float | None:
         owner = self._owners.get(name)
@@ -100,17 +100,17 @@ class ReplicaSetController:
         try:
             created = await self._pods.create(namespace_of(owner), pod)
         except errors.ApiError as error:
-            self._record_event(owner, "Warning", "FailedCreate", f"Error creating: {error}")
+            self._record_event(owner, "Warning", "FailedCreate", message=f"Error creating: {error}")
             raise
-        self._record_event(owner, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+        self._record_event(owner, "Normal", "SuccessfulCreate", message=f"Created pod: {created['metadata']['name']}")
 
     async def _delete(self, owner: Object, pod: Object) -> None:
         try:
             await self._pods.delete(pod)
         except errors.ApiError as error:
-            self._record_event(owner, "Warning", "FailedDelete", f"Error deleting: {error}")
+            self._record_event(owner, "Warning", "FailedDelete", message=f"Error deleting: {error}")
             raise
-        self._record_event(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+        self._record_event(owner, "Normal", "SuccessfulDelete", message=f"Deleted pod: {pod['metadata']['name']}")
 
     def _related(self, owner: Object) -> list[Object]:
         """Returns the pods of all ReplicaSets that share this owner's controller: the other versions of the application."""
@@ -162,5 +162,7 @@ def _conditions(before: list[Object], failure: ReplicaFailure | None, now: float
     if failure is None:
         return conditions.without(before, REPLICA_FAILURE)
     return conditions.replace(
-        before, conditions.new_condition(REPLICA_FAILURE, "True", failure.reason, str(failure.failures[0])), format_time(now)
+        before,
+        conditions.new_condition(REPLICA_FAILURE, "True", reason=failure.reason, message=str(failure.failures[0])),
+        format_time(now),
     )

@@ -40,7 +40,7 @@ def new_authority(now: float, *, lifetime: timedelta) -> KeyPair:
 
     key = _new_key()
     subject = _name(CA_NAME, ())
-    builder = _new_builder(subject, subject, key.public_key(), now, lifetime)
+    builder = _new_builder(subject, subject, key.public_key(), now=now, lifetime=lifetime)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_usage(is_ca=True), critical=True)
     builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -56,7 +56,7 @@ def issue(authority: KeyPair, subject: Subject, now: float, *, lifetime: timedel
     signer: Any = load_pem_private_key(authority.key, None)
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     key = _new_key()
-    builder = _new_builder(_name(subject.name, subject.groups), issuer.subject, key.public_key(), now, lifetime)
+    builder = _new_builder(_name(subject.name, subject.groups), issuer.subject, key.public_key(), now=now, lifetime=lifetime)
     purpose = Purpose.SERVER_AUTH if subject.alternative_names else Purpose.CLIENT_AUTH
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_usage(is_ca=False), critical=True)
@@ -79,7 +79,7 @@ def _new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def _new_builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: float, lifetime: timedelta
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, now: float, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     from cryptography import x509  # noqa: PLC0415
 

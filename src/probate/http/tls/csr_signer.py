@@ -35,7 +35,7 @@ def _sign(authority: KeyPair, order: RequestedCertificate, now: float) -> bytes:
     names = _alternative_names(request)
     subject = RequestSubject(*_subject(request), other_names=frozenset(_name_type(name) for name in names))
     signers.check(order.signer, subject, order.usages)
-    return _issue(authority, _public_key(request), subject, names, order, now)
+    return _issue(authority, _public_key(request), subject, names=names, order=order, now=now)
 
 
 def _parse(pem: bytes) -> x509.CertificateSigningRequest:
@@ -107,7 +107,7 @@ def _is_allowed(key: Any) -> bool:
 
 
 def _issue(
-    authority: KeyPair, key: Any, subject: RequestSubject, names: list[x509.GeneralName], order: RequestedCertificate, now: float
+    authority: KeyPair, key: Any, subject: RequestSubject, *, names: list[x509.GeneralName], order: RequestedCertificate, now: float
 ) -> bytes:
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415

@@ -35,7 +35,7 @@ def check_mutating_binding(binding: Value) -> Problems:
 
 
 def _check_binding(spec: Value) -> Problems:
-    yield from check_name(spec, SPEC, "policyName", names.validate_dns_subdomain)
+    yield from check_name(spec, SPEC, "policyName", rule=names.validate_dns_subdomain)
     ref, path = spec.get("paramRef"), SPEC / "paramRef"
     if isinstance(ref, dict):
         yield from _check_ref(ref, path)
@@ -53,4 +53,4 @@ def _check_ref(ref: Value, path: FieldPath) -> Problems:
         yield required(path, "one of name or selector must be specified")
     else:
         yield from check_label_selector(selector, path / "selector")
-    yield from check_choice(ref, path, "parameterNotFoundAction", ("Allow", "Deny"), is_required=True)
+    yield from check_choice(ref, path, "parameterNotFoundAction", supported=("Allow", "Deny"), is_required=True)

@@ -76,7 +76,7 @@ def check_mutating(policy: Value) -> Problems:
         yield from excess
         return
     yield from _check_policy(spec)
-    yield from check_choice(spec, SPEC, "reinvocationPolicy", ("Never", "IfNeeded"), is_required=True)
+    yield from check_choice(spec, SPEC, "reinvocationPolicy", supported=("Never", "IfNeeded"), is_required=True)
     if not items(spec, "mutations"):
         yield required(SPEC / "mutations", "mutations must contain at least one item")
     for one, at in each(spec, SPEC, "mutations"):
@@ -95,8 +95,8 @@ def check_conditions(parent: Value, path: FieldPath, *, speaks: OptionalVariable
         return
     seen: set[Any] = set()
     for one, at in each(parent, path, "matchConditions"):
-        yield from check_name(one, at, "name", names.validate_qualified_name)
-        yield from check_unique(one, at, "name", seen)
+        yield from check_name(one, at, "name", rule=names.validate_qualified_name)
+        yield from check_unique(one, at, "name", seen=seen)
         if not text(one, "expression").strip():
             yield required(at / "expression")
     if speaks is not None:
@@ -125,7 +125,7 @@ def _excess(spec: Value) -> list[FieldError]:
 
 
 def _check_policy(spec: Value) -> Problems:
-    yield from check_choice(spec, SPEC, "failurePolicy", ("Fail", "Ignore"))
+    yield from check_choice(spec, SPEC, "failurePolicy", supported=("Fail", "Ignore"))
     if spec.get("paramKind") is not None:
         yield from _check_param_kind(child(spec, "paramKind"), SPEC / "paramKind")
     if spec.get("matchConstraints") is None:
@@ -161,7 +161,7 @@ def _check_variable(variable: Value, path: FieldPath, seen: set[Any]) -> Problem
     elif not _NAME.fullmatch(name) or name in RESERVED or name in {"true", "false", "null", "in"}:
         yield invalid(path / "name", name, "name is not a valid CEL identifier")
     else:
-        yield from check_unique(variable, path, "name", seen)
+        yield from check_unique(variable, path, "name", seen=seen)
     if not text(variable, "expression").strip():
         yield required(path / "expression", "expression is not specified")
 
@@ -178,20 +178,20 @@ def _check_validation(validation: Value, path: FieldPath) -> Problems:
         yield invalid(path / "message", message, "message must not contain line breaks")
     elif _BREAK.search(expression) and not message:
         yield required(path / "message", "message must be specified if expression contains line breaks")
-    yield from check_choice(validation, path, "reason", REASONS)
+    yield from check_choice(validation, path, "reason", supported=REASONS)
 
 
 def _check_annotations(spec: Value) -> Problems:
     seen: set[Any] = set()
     for one, at in each(spec, SPEC, "auditAnnotations"):
-        yield from check_name(one, at, "key", names.validate_qualified_name)
-        yield from check_unique(one, at, "key", seen)
+        yield from check_name(one, at, "key", rule=names.validate_qualified_name)
+        yield from check_unique(one, at, "key", seen=seen)
         if not text(one, "valueExpression").strip():
             yield required(at / "valueExpression", "valueExpression is not specified")
 
 
 def _check_mutation(mutation: Value, path: FieldPath) -> Problems:
-    yield from check_choice(mutation, path, "patchType", ("ApplyConfiguration", "JSONPatch"), is_required=True)
+    yield from check_choice(mutation, path, "patchType", supported=("ApplyConfiguration", "JSONPatch"), is_required=True)
     fields = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
     expected = fields.get(text(mutation, "patchType"))
     for field in fields.values():
@@ -206,7 +206,7 @@ def check_match(match: Value, path: FieldPath, *, needs_rules: bool) -> Problems
     """Validates which requests a policy or a binding matches."""
     if needs_rules and not items(match, "resourceRules"):
         yield required(path / "resourceRules")
-    yield from check_choice(match, path, "matchPolicy", ("Exact", "Equivalent"))
+    yield from check_choice(match, path, "matchPolicy", supported=("Exact", "Equivalent"))
     for field in ("namespaceSelector", "objectSelector"):
         yield from check_label_selector(match.get(field), path / field)
     for field in ("resourceRules", "excludeResourceRules"):

@@ -17,7 +17,7 @@ def check_resource_rule(rule: Value, path: FieldPath) -> Problems:
             yield required(path / field)
         if len(values) > 1 and ALL in values and field != "resources":
             yield invalid(path / field, values, "if '*' is present, must not specify other values")
-    yield from check_choice(rule, path, "scope", ("Cluster", "Namespaced", "*"))
+    yield from check_choice(rule, path, "scope", supported=("Cluster", "Namespaced", "*"))
     for index, operation in enumerate(texts(rule, "operations")):
         if operation not in OPERATIONS:
             yield not_supported(path / "operations" / index, operation, OPERATIONS)

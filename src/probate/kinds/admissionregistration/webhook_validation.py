@@ -36,14 +36,14 @@ def check_mutating(configuration: Value) -> Problems:
     """Validates a MutatingWebhookConfiguration."""
     yield from _check_webhooks(configuration)
     for webhook, at in each(configuration, FieldPath(), "webhooks"):
-        yield from check_choice(webhook, at, "reinvocationPolicy", ("Never", "IfNeeded"))
+        yield from check_choice(webhook, at, "reinvocationPolicy", supported=("Never", "IfNeeded"))
 
 
 def _check_webhooks(configuration: Value) -> Problems:
     seen: set[Any] = set()
     for webhook, at in each(configuration, FieldPath(), "webhooks"):
         yield from _check_name(text(webhook, "name"), at / "name")
-        yield from check_unique(webhook, at, "name", seen)
+        yield from check_unique(webhook, at, "name", seen=seen)
         yield from _check_webhook(webhook, at)
         yield from _check_client(child(webhook, "clientConfig"), at / "clientConfig")
         for rule, place in each(webhook, at, "rules"):
@@ -53,10 +53,10 @@ def _check_webhooks(configuration: Value) -> Problems:
 
 def _check_webhook(webhook: Value, path: FieldPath) -> Problems:
     yield from webhook_config.validate_review_versions(texts(webhook, "admissionReviewVersions"), path / "admissionReviewVersions")
-    yield from check_choice(webhook, path, "failurePolicy", ("Ignore", "Fail"))
-    yield from check_choice(webhook, path, "matchPolicy", ("Exact", "Equivalent"))
-    yield from check_choice(webhook, path, "sideEffects", ("None", "NoneOnDryRun"), is_required=True)
-    yield from check_between(webhook, path, "timeoutSeconds", 1, 30)
+    yield from check_choice(webhook, path, "failurePolicy", supported=("Ignore", "Fail"))
+    yield from check_choice(webhook, path, "matchPolicy", supported=("Exact", "Equivalent"))
+    yield from check_choice(webhook, path, "sideEffects", supported=("None", "NoneOnDryRun"), is_required=True)
+    yield from check_between(webhook, path, "timeoutSeconds", low=1, high=30)
     yield from check_label_selector(webhook.get("namespaceSelector"), path / "namespaceSelector")
     yield from check_label_selector(webhook.get("objectSelector"), path / "objectSelector")
 

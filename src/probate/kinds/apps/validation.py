@@ -106,7 +106,7 @@ def check_stateful_set(stateful_set: Value) -> Problems:
     yield from check_nonnegative(spec, _SPEC, "replicas", "minReadySeconds")
     yield from check_nonnegative(child(spec, "ordinals"), _SPEC / "ordinals", "start")
     yield from _check_selector(spec, "statefulset")
-    yield from check_optional_name(spec, _SPEC, "serviceName", names.validate_dns_label)
+    yield from check_optional_name(spec, _SPEC, "serviceName", rule=names.validate_dns_label)
     yield from _check_template(spec)
     for claim, at in each(spec, _SPEC, "volumeClaimTemplates"):
         yield from claim_validation.check_claim_spec(child(claim, "spec"), at / "spec")
@@ -233,4 +233,4 @@ def _check_stateful_rolling_update(unavailable: Any, path: FieldPath) -> Problem
 
 def _check_retention(policy: Value, path: FieldPath) -> Problems:
     for field in ("whenDeleted", "whenScaled"):
-        yield from check_choice(policy, path, field, ("Retain", "Delete"))
+        yield from check_choice(policy, path, field, supported=("Retain", "Delete"))

@@ -57,8 +57,8 @@ def _check_bounds(spec: Value) -> Problems:
     if least is not None and most < least:
         yield invalid(_SPEC / "maxReplicas", most, "must be greater than or equal to `minReplicas`")
     reference, path = child(spec, "scaleTargetRef"), _SPEC / "scaleTargetRef"
-    yield from check_name(reference, path, "kind", names.validate_path_segment)
-    yield from check_name(reference, path, "name", names.validate_path_segment)
+    yield from check_name(reference, path, "kind", rule=names.validate_path_segment)
+    yield from check_name(reference, path, "name", rule=names.validate_path_segment)
     # ReplicationControllers are the only kind of the core group that can be scaled.
     yield from _check_api_version(
         reference, path / "apiVersion", is_group_needed=text(reference, "kind") != "ReplicationController"
@@ -75,7 +75,7 @@ def _check_api_version(reference: Value, path: FieldPath, *, is_group_needed: bo
 
 def _check_metric(metric: Value, path: FieldPath) -> Problems:
     """Validates a metric: the first source that is set, regardless of the type. More than one is a problem."""
-    yield from check_choice(metric, path, "type", _METRICS, is_required=True)
+    yield from check_choice(metric, path, "type", supported=_METRICS, is_required=True)
     given = [field for field in _SOURCES if metric.get(field) is not None]
     expected = _METRICS.get(text(metric, "type"))
     for field in given[:1]:
@@ -102,14 +102,14 @@ def _check_resource(source: Value, path: FieldPath) -> Problems:
 def _check_container_resource(source: Value, path: FieldPath) -> Problems:
     if not text(source, "container"):
         yield required(path / "container", "must specify a container")
-    yield from check_optional_name(source, path, "container", names.validate_dns_label)
+    yield from check_optional_name(source, path, "container", rule=names.validate_dns_label)
     if text(source, "name"):
         yield from check_container_resource(text(source, "name"), path / "name")
     yield from _check_resource(source, path)
 
 
 def _check_pods(source: Value, path: FieldPath) -> Problems:
-    yield from check_name(child(source, "metric"), path / "metric", "name", names.validate_path_segment)
+    yield from check_name(child(source, "metric"), path / "metric", "name", rule=names.validate_path_segment)
     yield from _check_target(child(source, "target"), path / "target")
     if quantities.value_or_zero(child(source, "target").get("averageValue")) <= 0:
         yield required(path / "target" / "averageValue", "must specify a positive target averageValue")
@@ -117,14 +117,14 @@ def _check_pods(source: Value, path: FieldPath) -> Problems:
 
 def _check_object(source: Value, path: FieldPath) -> Problems:
     described = child(source, "describedObject")
-    yield from check_name(described, path / "describedObject", "kind", names.validate_path_segment)
-    yield from check_name(described, path / "describedObject", "name", names.validate_path_segment)
-    yield from check_name(child(source, "metric"), path / "metric", "name", names.validate_path_segment)
+    yield from check_name(described, path / "describedObject", "kind", rule=names.validate_path_segment)
+    yield from check_name(described, path / "describedObject", "name", rule=names.validate_path_segment)
+    yield from check_name(child(source, "metric"), path / "metric", "name", rule=names.validate_path_segment)
     yield from _check_any_value(child(source, "target"), path / "target")
 
 
 def _check_external(source: Value, path: FieldPath) -> Problems:
-    yield from check_name(child(source, "metric"), path / "metric", "name", names.validate_path_segment)
+    yield from check_name(child(source, "metric"), path / "metric", "name", rule=names.validate_path_segment)
     target = child(source, "target")
     yield from _check_any_value(target, path / "target")
     if target.get("value") is not None and target.get("averageValue") is not None:
@@ -151,14 +151,14 @@ def _check_target(target: Value, path: FieldPath) -> Problems:
 
 
 def _check_rules(rules: Value, path: FieldPath) -> Problems:
-    yield from check_between(rules, path, "stabilizationWindowSeconds", 0, _MAX_WINDOW_SECONDS)
-    yield from check_choice(rules, path, "selectPolicy", ("Max", "Min", "Disabled"))
+    yield from check_between(rules, path, "stabilizationWindowSeconds", low=0, high=_MAX_WINDOW_SECONDS)
+    yield from check_choice(rules, path, "selectPolicy", supported=("Max", "Min", "Disabled"))
     if rules.get("tolerance") is not None and quantities.value_or_zero(rules["tolerance"]) < 0:
         yield invalid(path / "tolerance", rules["tolerance"], NEGATIVE)
     if rules.get("policies") is not None and not items(rules, "policies"):
         yield required(path / "policies", "must specify at least one Policy")
     for policy, at in each(rules, path, "policies"):
-        yield from check_choice(policy, at, "type", ("Pods", "Percent"), is_required=True)
+        yield from check_choice(policy, at, "type", supported=("Pods", "Percent"), is_required=True)
         if (policy.get("value") or 0) <= 0:
             yield invalid(at / "value", policy.get("value") or 0, "must be greater than zero")
         period = policy.get("periodSeconds") or 0

@@ -36,8 +36,8 @@ def check_index_limits(spec: Value, path: FieldPath) -> Problems:
     completions, failures = spec.get("completions"), spec.get("maxFailedIndexes")
     if completions is None:
         yield required(path / "completions", "when completion mode is Indexed")
-    yield from _check_at_most(spec, path, "parallelism", MAX_INDEXED)
-    yield from _check_at_most(spec, path, "maxFailedIndexes", MAX_INDEXED)
+    yield from _check_at_most(spec, path, "parallelism", limit=MAX_INDEXED)
+    yield from _check_at_most(spec, path, "maxFailedIndexes", limit=MAX_INDEXED)
     if completions is None:
         return
     if failures is not None and failures > completions:
@@ -45,8 +45,8 @@ def check_index_limits(spec: Value, path: FieldPath) -> Problems:
     if completions > MAX_INDEXED and spec.get("backoffLimitPerIndex") is not None:
         if failures is None:
             yield required(path / "maxFailedIndexes", f"must be specified when completions is above {MAX_INDEXED}")
-        yield from _check_at_most(spec, path, "parallelism", _MAX_WITH_MANY)
-        yield from _check_at_most(spec, path, "maxFailedIndexes", _MAX_WITH_MANY)
+        yield from _check_at_most(spec, path, "parallelism", limit=_MAX_WITH_MANY)
+        yield from _check_at_most(spec, path, "maxFailedIndexes", limit=_MAX_WITH_MANY)
 
 
 def check_failure_policy(spec: Value, path: FieldPath) -> Problems:
@@ -67,7 +67,7 @@ def check_failure_policy(spec: Value, path: FieldPath) -> Problems:
 def check_replacement_policy(spec: Value, path: FieldPath) -> Problems:
     """Validates `podReplacementPolicy`: with a pod failure policy, pods are replaced only after they have failed."""
     policies = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
-    yield from check_choice(spec, path, "podReplacementPolicy", policies)
+    yield from check_choice(spec, path, "podReplacementPolicy", supported=policies)
 
 
 def check_success_policy(spec: Value, path: FieldPath) -> Problems:
@@ -85,13 +85,13 @@ def check_success_policy(spec: Value, path: FieldPath) -> Problems:
             yield from _check_success(rule, at, spec["completions"])
 
 
-def _check_at_most(spec: Value, path: FieldPath, field: str, limit: int) -> Problems:
+def _check_at_most(spec: Value, path: FieldPath, field: str, *, limit: int) -> Problems:
     if (spec.get(field) or 0) > limit:
         yield invalid(path / field, spec[field], f"must be less than or equal to {limit}")
 
 
 def _check_action(rule: Value, path: FieldPath, *, has_limit: bool) -> Problems:
-    yield from check_choice(rule, path, "action", _ACTIONS, is_required=True)
+    yield from check_choice(rule, path, "action", supported=_ACTIONS, is_required=True)
     if text(rule, "action") == "FailIndex" and not has_limit:
         yield invalid(path / "action", "FailIndex", "requires the backoffLimitPerIndex to be set")
 
@@ -105,7 +105,7 @@ def _check_cause(rule: Value, path: FieldPath) -> Problems:
 
 
 def _check_exit_codes(codes: Value, path: FieldPath, containers: set[str]) -> Problems:
-    yield from check_choice(codes, path, "operator", ("In", "NotIn"), is_required=True)
+    yield from check_choice(codes, path, "operator", supported=("In", "NotIn"), is_required=True)
     container = codes.get("containerName")
     if container is not None and container not in containers:
         yield invalid(path / "containerName", container, "must be one of the container or initContainer names in the pod template")
@@ -134,7 +134,7 @@ def _check_pod_conditions(rule: Value, path: FieldPath) -> Problems:
         yield too_many(path / "onPodConditions", len(rule["onPodConditions"]), _MAX_RULES)
     for pattern, at in each(rule, path, "onPodConditions"):
         yield from check_rule(text(pattern, "type"), at / "type", names.validate_qualified_name)
-        yield from check_choice(pattern, at, "status", _STATUSES, is_required=True)
+        yield from check_choice(pattern, at, "status", supported=_STATUSES, is_required=True)
 
 
 def _check_success(rule: Value, path: FieldPath, completions: int) -> Problems:

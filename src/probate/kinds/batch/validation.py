@@ -77,7 +77,7 @@ def check_cron_job(cron_job: Value) -> Problems:
     spec = child(cron_job, "spec")
     yield from _check_schedule(spec, _SPEC)
     yield from check_nonnegative(spec, _SPEC, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-    yield from check_choice(spec, _SPEC, "concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    yield from check_choice(spec, _SPEC, "concurrencyPolicy", supported=("Allow", "Forbid", "Replace"))
     job, path = child(child(spec, "jobTemplate"), "spec"), _SPEC / "jobTemplate" / "spec"
     yield from _check_job_spec(job, path)
     if job.get("selector") is not None:
@@ -112,7 +112,7 @@ def _check_job_spec(spec: Value, path: FieldPath) -> Problems:
         yield required(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
     yield from _check_completion_mode(spec, path)
     yield from job_policies.check_replacement_policy(spec, path)
-    yield from check_optional_name(spec, path, "managedBy", names.validate_domain_path)
+    yield from check_optional_name(spec, path, "managedBy", rule=names.validate_domain_path)
     if len(text(spec, "managedBy")) > _MAX_MANAGER:
         yield too_long(path / "managedBy", _MAX_MANAGER)
     yield from check_template(child(spec, "template"), path / "template")
@@ -124,7 +124,7 @@ def _check_job_spec(spec: Value, path: FieldPath) -> Problems:
 
 
 def _check_completion_mode(spec: Value, path: FieldPath) -> Problems:
-    yield from check_choice(spec, path, "completionMode", ("NonIndexed", "Indexed"))
+    yield from check_choice(spec, path, "completionMode", supported=("NonIndexed", "Indexed"))
     if _is_indexed(spec):
         yield from job_policies.check_index_limits(spec, path)
         return

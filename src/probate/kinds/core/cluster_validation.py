@@ -45,7 +45,7 @@ def check_known_node(node: Value) -> Problems:
     for taint, at in each(spec, FieldPath("metadata"), "taints"):
         yield from check_rule(text(taint, "key"), at / "key", names.validate_qualified_name)
         yield from check_rule(text(taint, "value"), at / "value", names.validate_label_value)
-        yield from check_choice(taint, at, "effect", EFFECTS, is_required=True)
+        yield from check_choice(taint, at, "effect", supported=EFFECTS, is_required=True)
         if (text(taint, "key"), text(taint, "effect")) in seen:
             yield duplicate(at, taint)
         seen.add((text(taint, "key"), text(taint, "effect")))

@@ -42,9 +42,11 @@ def check_flow_schema(schema: Value) -> Problems:
     if precedence == 1 and name != EXEMPT:
         yield invalid(_SPEC / "matchingPrecedence", precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
     if spec.get("distinguisherMethod") is not None:
-        yield from _check_one_of(spec["distinguisherMethod"], _SPEC / "distinguisherMethod", "type", ("ByUser", "ByNamespace"))
+        yield from _check_one_of(
+            spec["distinguisherMethod"], _SPEC / "distinguisherMethod", "type", supported=("ByUser", "ByNamespace")
+        )
     level = child(spec, "priorityLevelConfiguration")
-    yield from check_name(level, _SPEC / "priorityLevelConfiguration", "name", names.validate_dns_subdomain)
+    yield from check_name(level, _SPEC / "priorityLevelConfiguration", "name", rule=names.validate_dns_subdomain)
     for rule, at in each(spec, _SPEC, "rules"):
         yield from _check_rule_of_flow(rule, at)
 
@@ -68,7 +70,7 @@ def check_priority_level(level: Value) -> Problems:
         yield from _check_limit_response(child(spec["limited"], "limitResponse"), _SPEC / "limited" / "limitResponse")
 
 
-def _check_one_of(object_: Value, path: FieldPath, field: str, supported: tuple[str, ...]) -> Problems:
+def _check_one_of(object_: Value, path: FieldPath, field: str, *, supported: tuple[str, ...]) -> Problems:
     """Validates that the text is one of the supported values. Empty is not supported."""
     if text(object_, field) not in supported:
         yield not_supported(path / field, text(object_, field), supported)
@@ -111,8 +113,8 @@ def _check_subject(subject: Value, path: FieldPath) -> Problems:
 
 def _check_account(account: Value, path: FieldPath) -> Problems:
     if text(account, "name") != ALL:
-        yield from check_name(account, path, "name", names.validate_dns_subdomain)
-    yield from check_name(account, path, "namespace", names.validate_dns_label)
+        yield from check_name(account, path, "name", rule=names.validate_dns_subdomain)
+    yield from check_name(account, path, "namespace", rule=names.validate_dns_label)
 
 
 def _check_listed(rule: Value, path: FieldPath, field: str) -> Problems:
@@ -161,12 +163,12 @@ def _url_problem(url: str) -> str:
 
 def _check_shares(level: Value, path: FieldPath) -> Problems:
     yield from check_nonnegative(level, path, "nominalConcurrencyShares", "borrowingLimitPercent")
-    yield from check_between(level, path, "lendablePercent", 0, 100)
+    yield from check_between(level, path, "lendablePercent", low=0, high=100)
 
 
 def _check_limit_response(response: Value, path: FieldPath) -> Problems:
     kind, queuing = text(response, "type"), response.get("queuing")
-    yield from _check_one_of(response, path, "type", ("Queue", "Reject"))
+    yield from _check_one_of(response, path, "type", supported=("Queue", "Reject"))
     if kind == "Reject" and queuing is not None:
         yield forbidden(path / "queuing", "must be nil if limited.limitResponse.type is not Queue")
     if kind == "Queue" and queuing is None:

@@ -42,7 +42,7 @@ def check_ingress(ingress: Value) -> Problems:
     for tls, at in each(spec, _SPEC, "tls"):
         for index, host in enumerate(texts(tls, "hosts")):
             yield from _check_host_name(host, at / "hosts" / index)
-        yield from check_optional_name(tls, at, "secretName", names.validate_dns_subdomain)
+        yield from check_optional_name(tls, at, "secretName", rule=names.validate_dns_subdomain)
     if spec.get("ingressClassName") is not None:
         yield from check_rule(spec["ingressClassName"], _SPEC / "ingressClassName", names.validate_dns_subdomain)
 
@@ -64,14 +64,14 @@ def check_ingress_class(class_: Value) -> Problems:
     controller = text(spec, "controller")
     if len(controller) > _MAX_CONTROLLER:
         yield too_long(_SPEC / "controller", _MAX_CONTROLLER)
-    yield from check_name(spec, _SPEC, "controller", names.validate_domain_path)
+    yield from check_name(spec, _SPEC, "controller", rule=names.validate_domain_path)
     parameters, path = spec.get("parameters"), _SPEC / "parameters"
     if parameters is None:
         return
     yield from _check_group(parameters, path)
-    yield from check_name(parameters, path, "kind", names.validate_path_segment)
-    yield from check_name(parameters, path, "name", names.validate_path_segment)
-    yield from check_choice(parameters, path, "scope", ("Cluster", "Namespace"))
+    yield from check_name(parameters, path, "kind", rule=names.validate_path_segment)
+    yield from check_name(parameters, path, "name", rule=names.validate_path_segment)
+    yield from check_choice(parameters, path, "scope", supported=("Cluster", "Namespace"))
     if text(parameters, "scope") == "Namespace" and not text(parameters, "namespace"):
         yield required(path / "namespace", "parameters.scope is set to 'Namespace'")
     elif text(parameters, "scope") == "Cluster" and text(parameters, "namespace"):
@@ -118,7 +118,7 @@ def _check_path(rule: Value, path: FieldPath) -> Problems:
         yield required(path / "pathType", "pathType must be specified")
         return
     yield from _check_backend(child(rule, "backend"), path / "backend")
-    yield from check_choice(rule, path, "pathType", _PATH_TYPES)
+    yield from check_choice(rule, path, "pathType", supported=_PATH_TYPES)
     if kind in {"Exact", "Prefix"}:
         if not value.startswith("/"):
             yield invalid(path / "path", value, "must be an absolute path")
@@ -135,12 +135,12 @@ def _check_backend(backend: Value, path: FieldPath) -> Problems:
         yield invalid(path, "", "cannot set both resource and service backends")
     elif resource is not None:
         yield from _check_group(resource, path / "resource")
-        yield from check_name(resource, path / "resource", "kind", names.validate_path_segment)
-        yield from check_name(resource, path / "resource", "name", names.validate_path_segment)
+        yield from check_name(resource, path / "resource", "kind", rule=names.validate_path_segment)
+        yield from check_name(resource, path / "resource", "name", rule=names.validate_path_segment)
     elif service is None:
         yield invalid(path, "", "resource or service backend is required")
     else:
-        yield from check_name(service, path / "service", "name", names.validate_dns_label)
+        yield from check_name(service, path / "service", "name", rule=names.validate_dns_label)
         yield from _check_backend_port(child(service, "port"), path)
 
 

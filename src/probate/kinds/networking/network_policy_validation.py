@@ -57,7 +57,7 @@ def check_network_policy(policy: Value) -> Problems:
 
 def _check_policy_port(port: Value, path: FieldPath) -> Problems:
     number, end = port.get("port"), port.get("endPort")
-    yield from check_choice(port, path, "protocol", PROTOCOLS)
+    yield from check_choice(port, path, "protocol", supported=PROTOCOLS)
     if number is not None:
         yield from check_port_or_name(number, path / "port")
     if end is None:

@@ -46,10 +46,10 @@ def check_ip_address(address: Value) -> Problems:
     if parent is None:
         yield required(path)
         return
-    yield from check_optional_name(parent, path, "group", names.validate_dns_subdomain)
-    yield from check_name(parent, path, "resource", names.validate_path_segment)
-    yield from check_name(parent, path, "name", names.validate_path_segment)
-    yield from check_optional_name(parent, path, "namespace", names.validate_path_segment)
+    yield from check_optional_name(parent, path, "group", rule=names.validate_dns_subdomain)
+    yield from check_name(parent, path, "resource", rule=names.validate_path_segment)
+    yield from check_name(parent, path, "name", rule=names.validate_path_segment)
+    yield from check_optional_name(parent, path, "namespace", rule=names.validate_path_segment)
 
 
 def update_service_cidr(new: Value, old: Value) -> Problems:

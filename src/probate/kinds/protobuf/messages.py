@@ -68,73 +68,75 @@ class _Reader:
         if self._parts > MAX_PARTS:
             raise errors.BadRequest(f"the body has more than {MAX_PARTS:,} objects")
         if data:
-            self._fill(made, data, schema, schema.name, place)
+            self._fill(made, data, schema, type_name=schema.name, place=place)
         return made
 
-    def _fill(self, made: dict[str, Any], data: bytes, schema: Schema, type_name: str, place: _Place) -> None:
+    def _fill(self, made: dict[str, Any], data: bytes, schema: Schema, *, type_name: str, place: _Place) -> None:
         """Adds the fields in this message of the given type to the object of the schema."""
         found = _fields(data, place)
         known = field_numbers.fields_of(type_name) or {}
         for number in sorted(found.numbers()):
             field = known.get(number)
             if field is not None and (field.inlined or field.name in schema.properties):
-                self._put(made, found, field, schema, place)
+                self._put(made, found, field, owner=schema, place=place)
             elif self._on_unknown is not None:
                 self._on_unknown(f"{place.path().text or type_name}: field {number}")
 
-    def _put(self, made: dict[str, Any], found: protobuf.Fields, field: field_numbers.Field, owner: Schema, place: _Place) -> None:
+    def _put(
+        self, made: dict[str, Any], found: protobuf.Fields, field: field_numbers.Field, *, owner: Schema, place: _Place
+    ) -> None:
         try:
             if field.inlined:
                 _expected(found.chunks, field.number)
-                self._fill(made, found.message(field.number), owner, field.inlined, place)
+                self._fill(made, found.message(field.number), owner, type_name=field.inlined, place=place)
                 return
-            value = self._value(found, field, owner, place)
+            value = self._value(found, field, owner, place=place)
         except protobuf.Malformed as error:
             raise _malformed(place.inner(field.name) if field.name else place, error) from None
         if value is not None and (value or not field.is_left_out_if_empty):
             made[field.name] = value
 
-    def _value(self, found: protobuf.Fields, field: field_numbers.Field, owner: Schema, place: _Place) -> Any:
+    def _value(self, found: protobuf.Fields, field: field_numbers.Field, owner: Schema, *, place: _Place) -> Any:
         schema = owner.properties[field.name]
         if schema.type in {"integer", "boolean"}:
             return _scalar(_expected(found.varints, field.number)[-1], schema)
         if schema.type == "number":
             return _floating(_expected(found.fixed, field.number)[-1])
         if schema.items is not None:
-            return self._list(found, field.number, schema.items, owner, place.inner(field.name))
+            return self._list(found, field.number, schema.items, owner=owner, place=place.inner(field.name))
         chunks = _expected(found.chunks, field.number)
         if schema.values is not None:
-            return self._map(chunks, schema.values, owner, place.inner(field.name))
+            return self._map(chunks, schema.values, owner, place=place.inner(field.name))
         if schema.name:
-            return self._named(found.message(field.number), schema, owner, place.inner(field.name))
+            return self._named(found.message(field.number), schema, owner, place=place.inner(field.name))
         return _plain(chunks[-1], schema)
 
-    def _list(self, found: protobuf.Fields, number: int, items: Schema, owner: Schema, place: _Place) -> list[Any]:
+    def _list(self, found: protobuf.Fields, number: int, items: Schema, *, owner: Schema, place: _Place) -> list[Any]:
         if items.type in {"integer", "boolean"}:
             packed = [one for chunk in found.chunks.get(number, ()) for one in protobuf.varints(chunk)]
             return [_scalar(one, items) for one in (*found.varints.get(number, ()), *packed)]
         chunks = _expected(found.chunks, number)
         if items.name:
-            return [self._named(one, items, owner, place.inner(index)) for index, one in enumerate(chunks)]
+            return [self._named(one, items, owner, place=place.inner(index)) for index, one in enumerate(chunks)]
         return [_plain(one, items) for one in chunks]
 
-    def _map(self, entries: list[bytes], values: Schema, owner: Schema, place: _Place) -> dict[str, Any]:
+    def _map(self, entries: list[bytes], values: Schema, owner: Schema, *, place: _Place) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for fields in map(protobuf.fields, entries):
             key, value = _text(fields.chunk(_KEY)), fields.chunk(_VALUE)
             if values.name:
-                made[key] = self._named(value, values, owner, place.inner(key, is_key=True))
+                made[key] = self._named(value, values, owner, place=place.inner(key, is_key=True))
             elif values.items is not None:
-                made[key] = self._wrapped(value, values.items, owner, place.inner(key, is_key=True))
+                made[key] = self._wrapped(value, values.items, owner, place=place.inner(key, is_key=True))
             else:
                 made[key] = _plain(value, values)
         return made
 
-    def _wrapped(self, data: bytes, items: Schema, owner: Schema, place: _Place) -> list[Any]:
+    def _wrapped(self, data: bytes, items: Schema, owner: Schema, *, place: _Place) -> list[Any]:
         found = _fields(data, place)
-        return self._list(found, _ITEMS, items, owner, place) if found.numbers() else []
+        return self._list(found, _ITEMS, items, owner=owner, place=place) if found.numbers() else []
 
-    def _named(self, data: bytes, schema: Schema, owner: Schema, place: _Place) -> Any:
+    def _named(self, data: bytes, schema: Schema, owner: Schema, *, place: _Place) -> Any:
         """Returns the value of a named type: a message or a special type."""
         if schema.name in special_types.READERS:
             return special_types.READERS[schema.name](_fields(data, place))

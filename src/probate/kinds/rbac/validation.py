@@ -80,7 +80,7 @@ def _check_role_ref(reference: Value, kinds: tuple[str, ...]) -> Problems:
         yield not_supported(path / "apiGroup", group, [GROUP])
     if text(reference, "kind") not in kinds:
         yield not_supported(path / "kind", text(reference, "kind"), kinds)
-    yield from check_name(reference, path, "name", names.validate_path_segment)
+    yield from check_name(reference, path, "name", rule=names.validate_path_segment)
 
 
 def _check_subject(subject: Value, path: FieldPath, *, is_namespaced: bool) -> Problems:
@@ -88,7 +88,7 @@ def _check_subject(subject: Value, path: FieldPath, *, is_namespaced: bool) -> P
     if not text(subject, "name"):
         yield required(path / "name")
     if kind == "ServiceAccount":
-        yield from check_optional_name(subject, path, "name", names.validate_dns_subdomain)
+        yield from check_optional_name(subject, path, "name", rule=names.validate_dns_subdomain)
         if group:
             yield not_supported(path / "apiGroup", group, [""])
         if not is_namespaced and not text(subject, "namespace"):

@@ -42,7 +42,7 @@ def check_status(new: Value, old: Value) -> Problems:
     """Validates the new status of a claim in comparison with the old one."""
     status, before = child(new, "status"), child(old, "status")
     requests = device_names.requests_of(devices_of(new))
-    yield from check_distinct(status, _STATUS, "reservedFor", MAX_CONSUMERS, _check_consumer, _uid)
+    yield from check_distinct(status, _STATUS, "reservedFor", most=MAX_CONSUMERS, check=_check_consumer, key=_uid)
     yield from _check_devices(status)
     yield from _check_reserved(status, before, is_going=bool(child(new, "metadata").get("deletionTimestamp")))
     if status.get("allocation") is not None and before.get("allocation") is not None:
@@ -77,7 +77,7 @@ def _check_devices(status: Value) -> Problems:
         if _id(device) not in allocated:
             yield invalid(path, "/".join(_id(device)), "must be an allocated device in the claim")
 
-    yield from check_distinct(status, _STATUS, "devices", _ANY, check, _id)
+    yield from check_distinct(status, _STATUS, "devices", most=_ANY, check=check, key=_id)
 
 
 def _id(device: Value | None) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _check_device(device: Value, path: FieldPath) -> Problems:
     for field, most in _MOST_CHARACTERS.items():
         if len(text(network, field).encode(errors="replace")) > most:
             yield too_long(here / field, most)
-    yield from check_distinct(network, here, "ips", MAX_ADDRESSES, _check_address, key_by_value)
+    yield from check_distinct(network, here, "ips", most=MAX_ADDRESSES, check=_check_address, key=key_by_value)
 
 
 def _check_address(address: str | None, path: FieldPath) -> Problems:
@@ -108,13 +108,13 @@ def _check_allocation(allocation: Value, path: FieldPath, requests: Requests) ->
         return _check_result(one or {}, at, requests)
 
     def config(one: Any, at: FieldPath) -> Problems:
-        yield from check_choice(one or {}, at, "source", _SOURCES, is_required=True)
+        yield from check_choice(one or {}, at, "source", supported=_SOURCES, is_required=True)
         yield from check_named(one or {}, at, requests)
         yield from check_configuration(one, at)
 
     devices, here = child(allocation, "devices"), path / "devices"
-    yield from check_items(devices, here, "results", MAX_RESULTS, result)
-    yield from check_items(devices, here, "config", 2 * MAX_CONFIGURATIONS, config)
+    yield from check_items(devices, here, "results", most=MAX_RESULTS, check=result)
+    yield from check_items(devices, here, "config", most=2 * MAX_CONFIGURATIONS, check=config)
     if allocation.get("nodeSelector") is not None:
         yield from check_node_selector(allocation["nodeSelector"], path / "nodeSelector")
 

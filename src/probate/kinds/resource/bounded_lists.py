@@ -14,7 +14,7 @@ from probate.kinds.shared.field_checks import Problems, Value, child, items
 Check = Callable[[Any, FieldPath], Problems]
 
 
-def check_items(parent: Value, path: FieldPath, field: str, most: int, check: Check) -> Problems:
+def check_items(parent: Value, path: FieldPath, field: str, *, most: int, check: Check) -> Problems:
     """Validates each item of a list, and the length of the list."""
     found, here = items(parent, field), path / field
     if len(found) > most:
@@ -24,9 +24,11 @@ def check_items(parent: Value, path: FieldPath, field: str, most: int, check: Ch
         yield from check(item, here / index)
 
 
-def check_distinct(parent: Value, path: FieldPath, field: str, most: int, check: Check, key: Callable[[Any], Hashable]) -> Problems:
+def check_distinct(
+    parent: Value, path: FieldPath, field: str, *, most: int, check: Check, key: Callable[[Any], Hashable]
+) -> Problems:
     """Validates each item of a list, its length, and that no two items have the same key: the second one is reported as a whole."""
-    yield from check_items(parent, path, field, most, check)
+    yield from check_items(parent, path, field, most=most, check=check)
     found, seen = items(parent, field), set()
     for index, item in enumerate(found if len(found) <= most else ()):
         if key(item) in seen:
@@ -34,7 +36,7 @@ def check_distinct(parent: Value, path: FieldPath, field: str, most: int, check:
         seen.add(key(item))
 
 
-def check_entries(parent: Value, path: FieldPath, field: str, most: int, name: Check, check: Check) -> Problems:
+def check_entries(parent: Value, path: FieldPath, field: str, *, most: int, name: Check, check: Check) -> Problems:
     """Validates each entry of a map. Problems of a key are reported with the path of the map."""
     found, here = child(parent, field), path / field
     if len(found) > most:

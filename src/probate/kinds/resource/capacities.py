@@ -21,9 +21,9 @@ def check_capacity(capacity: Value, path: FieldPath) -> Problems:
     elif (amounts or policy.get("validRange") is not None) and policy.get("default") is None:
         yield required(here / "default", "required when validValues or validRange is defined")
     elif amounts:
-        yield from _check_amounts(amounts, policy["default"], most, here / "validValues")
+        yield from _check_amounts(amounts, policy["default"], most, path=here / "validValues")
     elif policy.get("validRange") is not None:
-        yield from _check_range(child(policy, "validRange"), policy["default"], most, here / "validRange")
+        yield from _check_range(child(policy, "validRange"), policy["default"], most, path=here / "validRange")
 
 
 def check_whole(capacity: Value, path: FieldPath) -> Problems:
@@ -32,7 +32,7 @@ def check_whole(capacity: Value, path: FieldPath) -> Problems:
         yield forbidden(path / "requestPolicy", "allowMultipleAllocations must be true")
 
 
-def _check_amounts(written: list[Any], default: Any, most: Fraction, path: FieldPath) -> Problems:
+def _check_amounts(written: list[Any], default: Any, most: Fraction, *, path: FieldPath) -> Problems:
     amounts = [value_or_zero(one or 0) for one in written]
     for index in range(1, len(amounts)):
         if amounts[index] < amounts[index - 1]:
@@ -49,7 +49,7 @@ def _check_amounts(written: list[Any], default: Any, most: Fraction, path: Field
         yield invalid(path, default, "the default is not among the values")
 
 
-def _check_range(range_: Value, default: Any, most: Fraction, path: FieldPath) -> Problems:
+def _check_range(range_: Value, default: Any, most: Fraction, *, path: FieldPath) -> Problems:
     if range_.get("min") is None:
         yield required(path / "min", "required when validRange is defined")
         return
@@ -62,10 +62,10 @@ def _check_range(range_: Value, default: Any, most: Fraction, path: FieldPath) -
     if high is not None and (low > high or high > most):
         yield invalid(path / "max", range_["max"], "is less than min, or larger than the capacity")
     if range_.get("step") is not None:
-        yield from _check_step(range_, [wanted, *([] if high is None else [high])], low, most, path / "step")
+        yield from _check_step(range_, [wanted, *([] if high is None else [high])], low, most=most, path=path / "step")
 
 
-def _check_step(range_: Value, reached: list[Fraction], low: Fraction, most: Fraction, path: FieldPath) -> Problems:
+def _check_step(range_: Value, reached: list[Fraction], low: Fraction, *, most: Fraction, path: FieldPath) -> Problems:
     step = value_or_zero(range_["step"])
     if step <= 0:
         yield invalid(path, range_["step"], "must be greater than zero")

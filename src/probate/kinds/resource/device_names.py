@@ -45,7 +45,7 @@ def check_device(device: Value, path: FieldPath) -> Problems:
     """Validates a device reference: driver, pool and device."""
     yield from check_driver(text(device, "driver"), path / "driver")
     yield from check_pool(text(device, "pool"), path / "pool")
-    yield from check_name(device, path, "device", names.validate_dns_label)
+    yield from check_name(device, path, "device", rule=names.validate_dns_label)
 
 
 def check_attribute(name: str, path: FieldPath) -> Problems:

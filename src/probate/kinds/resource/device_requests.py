@@ -31,9 +31,9 @@ def check_claim(devices: Value, path: FieldPath) -> Problems:
         yield from check_named(one or {}, at, requests)
         yield from check_configuration(one, at)
 
-    yield from check_distinct(devices, path, "requests", MAX_REQUESTS, _check_request, key_by_name)
-    yield from check_items(devices, path, "constraints", MAX_CONSTRAINTS, constraint)
-    yield from check_items(devices, path, "config", MAX_CONFIGURATIONS, config)
+    yield from check_distinct(devices, path, "requests", most=MAX_REQUESTS, check=_check_request, key=key_by_name)
+    yield from check_items(devices, path, "constraints", most=MAX_CONSTRAINTS, check=constraint)
+    yield from check_items(devices, path, "config", most=MAX_CONFIGURATIONS, check=config)
 
 
 def check_named(parent: Value, path: FieldPath, requests: Requests) -> Problems:
@@ -42,12 +42,12 @@ def check_named(parent: Value, path: FieldPath, requests: Requests) -> Problems:
     def check(name: str | None, at: FieldPath) -> Problems:
         return device_names.check_request(name or "", at, requests)
 
-    yield from check_distinct(parent, path, "requests", MAX_REQUESTS, check, key_by_value)
+    yield from check_distinct(parent, path, "requests", most=MAX_REQUESTS, check=check, key=key_by_value)
 
 
 def _check_request(request: Value | None, path: FieldPath) -> Problems:
     request = request or {}
-    yield from check_name(request, path, "name", names.validate_dns_label)
+    yield from check_name(request, path, "name", rule=names.validate_dns_label)
     exactly, alternatives = request.get("exactly"), items(request, "firstAvailable")
     if exactly is None and not alternatives:
         yield required(path, "exactly one of `exactly` or `firstAvailable` is required")
@@ -56,16 +56,16 @@ def _check_request(request: Value | None, path: FieldPath) -> Problems:
     elif exactly is not None:
         yield from _check_wanted(exactly, path / "exactly")
     else:
-        yield from check_distinct(request, path, "firstAvailable", MAX_ALTERNATIVES, _check_alternative, key_by_name)
+        yield from check_distinct(request, path, "firstAvailable", most=MAX_ALTERNATIVES, check=_check_alternative, key=key_by_name)
 
 
 def _check_alternative(request: Value | None, path: FieldPath) -> Problems:
-    yield from check_name(request or {}, path, "name", names.validate_dns_label)
+    yield from check_name(request or {}, path, "name", rule=names.validate_dns_label)
     yield from _check_wanted(request or {}, path)
 
 
 def _check_wanted(request: Value, path: FieldPath) -> Problems:
-    yield from check_name(request, path, "deviceClassName", names.validate_dns_subdomain)
+    yield from check_name(request, path, "deviceClassName", rule=names.validate_dns_subdomain)
     yield from check_selectors(request, path)
     yield from _check_amount(request, path)
     yield from check_tolerations(request, path)
@@ -73,7 +73,7 @@ def _check_wanted(request: Value, path: FieldPath) -> Problems:
 
 def _check_amount(request: Value, path: FieldPath) -> Problems:
     mode, count = text(request, "allocationMode"), request.get("count") or 0
-    yield from check_choice(request, path, "allocationMode", MODES, is_required=True)
+    yield from check_choice(request, path, "allocationMode", supported=MODES, is_required=True)
     if mode == "All" and count:
         yield invalid(path / "count", count, "must not be specified when allocationMode is 'All'")
     elif mode == "ExactCount" and count <= 0:

@@ -63,7 +63,7 @@ def check_selectors(parent: Value, path: FieldPath, *, are_new: bool = True) -> 
         elif are_new:
             yield from _check_expression(text((selector or {})["cel"], "expression"), at / "cel" / "expression")
 
-    yield from check_items(parent, path, "selectors", MAX_SELECTORS, check)
+    yield from check_items(parent, path, "selectors", most=MAX_SELECTORS, check=check)
 
 
 def _check_expression(source: str, path: FieldPath) -> Problems:

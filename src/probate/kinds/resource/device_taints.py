@@ -17,7 +17,7 @@ _SPEC = FieldPath("spec")
 def check_taint(taint: Value | None, path: FieldPath) -> Problems:
     """Validates a taint of a device."""
     yield from _check_taint(taint or {}, path)
-    yield from check_choice(taint or {}, path, "effect", EFFECTS, is_required=True)
+    yield from check_choice(taint or {}, path, "effect", supported=EFFECTS, is_required=True)
 
 
 def check_tolerations(parent: Value, path: FieldPath) -> Problems:
@@ -30,15 +30,15 @@ def check_tolerations(parent: Value, path: FieldPath) -> Problems:
             yield invalid(at / "value", value, "must be empty for operator `Exists`")
         elif text(toleration, "operator") == "Equal":
             yield from check_rule(value, at / "value", names.validate_label_value)
-        yield from check_choice(toleration, at, "operator", ("Equal", "Exists"), is_required=True)
-        yield from check_choice(toleration, at, "effect", EFFECTS)
+        yield from check_choice(toleration, at, "operator", supported=("Equal", "Exists"), is_required=True)
+        yield from check_choice(toleration, at, "effect", supported=EFFECTS)
 
 
 def check_conditions(device: Value, path: FieldPath) -> Problems:
     """Validates binding conditions and binding failure conditions: both or neither are set, and no condition is in both."""
     ready, failed = texts(device, "bindingConditions"), texts(device, "bindingFailureConditions")
     for field in ("bindingConditions", "bindingFailureConditions"):
-        yield from check_items(device, path, field, MAX_CONDITIONS, device_names.check_key)
+        yield from check_items(device, path, field, most=MAX_CONDITIONS, check=device_names.check_key)
         yield from _check_repeated(texts(device, field)[: MAX_CONDITIONS + 1], path / field)
     for index, condition in enumerate(failed if max(len(ready), len(failed)) <= MAX_CONDITIONS else ()):
         if condition in ready:

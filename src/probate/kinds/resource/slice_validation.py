@@ -67,7 +67,7 @@ def _check_slice(slice_: Value, old: Value | None) -> Problems:
     if items(spec, "sharedCounters") and items(spec, "devices"):
         yield invalid(_SPEC, "", "only one of `sharedCounters` or `devices` is allowed")
     yield from _check_devices(spec, before)
-    yield from check_distinct(spec, _SPEC, "sharedCounters", MAX_COUNTER_SETS, _check_counters, key_by_name)
+    yield from check_distinct(spec, _SPEC, "sharedCounters", most=MAX_COUNTER_SETS, check=_check_counters, key=key_by_name)
 
 
 def _check_pool(pool: Value, path: FieldPath) -> Problems:
@@ -107,7 +107,7 @@ def _check_devices(spec: Value, before: Mapping[str, Value]) -> Problems:
             yield invalid(path, None, "only devices of slices with `perDeviceNodeSelection` can say where they are")
 
     most = MAX_ELABORATE_DEVICES if any(map(_is_elaborate, objects(spec, "devices"))) else MAX_DEVICES
-    yield from check_distinct(spec, _SPEC, "devices", most, check, key_by_name)
+    yield from check_distinct(spec, _SPEC, "devices", most=most, check=check, key=key_by_name)
 
 
 def _is_elaborate(device: Value) -> bool:
@@ -120,17 +120,19 @@ def _is_elaborate(device: Value) -> bool:
 
 
 def _check_device(device: Value, before: Value | None, path: FieldPath) -> Problems:
-    yield from check_name(device, path, "name", names.validate_dns_label)
+    yield from check_name(device, path, "name", rule=names.validate_dns_label)
     yield from _check_sizes(device, path)
     yield from check_entries(
-        device, path, "attributes", len(child(device, "attributes")), device_names.check_attribute, _check_attribute
+        device, path, "attributes", most=len(child(device, "attributes")), name=device_names.check_attribute, check=_check_attribute
     )
     if before is None or not is_same(device.get("capacity"), before.get("capacity")):
         check = capacities.check_capacity if device.get("allowMultipleAllocations") else capacities.check_whole
-        yield from check_entries(device, path, "capacity", len(child(device, "capacity")), device_names.check_attribute, check)
+        yield from check_entries(
+            device, path, "capacity", most=len(child(device, "capacity")), name=device_names.check_attribute, check=check
+        )
     if before is None or not is_same(device.get("taints"), before.get("taints")):
-        yield from check_items(device, path, "taints", MAX_TAINTS, check_taint)
-    yield from check_distinct(device, path, "consumesCounters", MAX_CONSUMPTIONS, _check_consumption, _counter_set)
+        yield from check_items(device, path, "taints", most=MAX_TAINTS, check=check_taint)
+    yield from check_distinct(device, path, "consumesCounters", most=MAX_CONSUMPTIONS, check=_check_consumption, key=_counter_set)
     yield from check_conditions(device, path)
 
 
@@ -182,7 +184,7 @@ def _counter_set(consumption: Value | None) -> str:
 def _check_entries(parent: Value, path: FieldPath) -> Problems:
     if not child(parent, "counters"):
         yield required(path / "counters")
-    yield from check_entries(parent, path, "counters", MAX_COUNTERS, device_names.check_label, _any_counter)
+    yield from check_entries(parent, path, "counters", most=MAX_COUNTERS, name=device_names.check_label, check=_any_counter)
 
 
 def _any_counter(_: Value, __: FieldPath) -> Problems:

@@ -62,7 +62,7 @@ def _check_class(class_: Value, old: Value | None) -> Problems:
         return check_configuration(one, at, is_new=is_new)
 
     yield from check_selectors(spec, _SPEC, are_new=are_new)
-    yield from check_items(spec, _SPEC, "config", MAX_CONFIGURATIONS, config)
+    yield from check_items(spec, _SPEC, "config", most=MAX_CONFIGURATIONS, check=config)
     name = spec.get("extendedResourceName")
     if name is not None and not _is_extended(name):
         yield invalid(_SPEC / "extendedResourceName", name, "must be a valid extended resource name")

@@ -40,7 +40,7 @@ def check_priority_class(class_: Value) -> Problems:
             )
     elif value > HIGHEST_USER_PRIORITY:
         yield forbidden(FieldPath("value"), f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}")
-    yield from check_choice(class_, FieldPath(), "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+    yield from check_choice(class_, FieldPath(), "preemptionPolicy", supported=("PreemptLowerPriority", "Never"))
 
 
 def check_disruption_budget(budget: Value) -> Problems:
@@ -53,7 +53,7 @@ def check_disruption_budget(budget: Value) -> Problems:
             yield from check_count_or_percent(spec[field], _SPEC / field)
             yield from check_at_most_all(spec[field], _SPEC / field)
     yield from check_label_selector(spec.get("selector"), _SPEC / "selector")
-    yield from check_choice(spec, _SPEC, "unhealthyPodEvictionPolicy", ("IfHealthyBudget", "AlwaysAllow"))
+    yield from check_choice(spec, _SPEC, "unhealthyPodEvictionPolicy", supported=("IfHealthyBudget", "AlwaysAllow"))
 
 
 def check_runtime_class(class_: Value) -> Problems:

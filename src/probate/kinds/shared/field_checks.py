@@ -67,14 +67,14 @@ def check_nonnegative(object_: Value, path: FieldPath, *fields: str) -> Problems
             yield invalid(path / field, object_[field], NEGATIVE)
 
 
-def check_between(object_: Value, path: FieldPath, field: str, low: int, high: int) -> Problems:
+def check_between(object_: Value, path: FieldPath, field: str, *, low: int, high: int) -> Problems:
     """Validates that the number, if set, is in this range."""
     value = object_.get(field)
     if value is not None and not low <= value <= high:
         yield invalid(path / field, value, f"must be between {low} and {high}, inclusive")
 
 
-def check_choice(object_: Value, path: FieldPath, field: str, supported: Collection[str], *, is_required: bool = False) -> Problems:
+def check_choice(object_: Value, path: FieldPath, field: str, *, supported: Collection[str], is_required: bool = False) -> Problems:
     """Validates that the text is one of the supported values."""
     value = text(object_, field)
     if value and value not in supported:
@@ -88,18 +88,18 @@ def check_rule(value: str, path: FieldPath, rule: names.NameRule) -> Problems:
     yield from (invalid(path, value, problem) for problem in rule(value))
 
 
-def check_name(object_: Value, path: FieldPath, field: str, rule: names.NameRule) -> Problems:
+def check_name(object_: Value, path: FieldPath, field: str, *, rule: names.NameRule) -> Problems:
     """Validates that the text is set and obeys the rule."""
     yield from check_rule(text(object_, field), path / field, rule) if text(object_, field) else [required(path / field)]
 
 
-def check_optional_name(object_: Value, path: FieldPath, field: str, rule: names.NameRule) -> Problems:
+def check_optional_name(object_: Value, path: FieldPath, field: str, *, rule: names.NameRule) -> Problems:
     """Validates that the text, if set, obeys the rule."""
     if text(object_, field):
         yield from check_rule(text(object_, field), path / field, rule)
 
 
-def check_unique(object_: Value, path: FieldPath, field: str, seen: set[Any]) -> Problems:
+def check_unique(object_: Value, path: FieldPath, field: str, *, seen: set[Any]) -> Problems:
     """Validates that the value, if set, is not in `seen`, and adds it."""
     value = object_.get(field)
     if value and value in seen:

@@ -29,8 +29,8 @@ def check_storage_class(class_: Value) -> Problems:
     """Validates a StorageClass."""
     yield from _check_provisioner(class_, "provisioner")
     yield from _check_parameters(child(class_, "parameters"), FieldPath("parameters"))
-    yield from check_choice(class_, _ROOT, "reclaimPolicy", ("Delete", "Retain"))
-    yield from check_choice(class_, _ROOT, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    yield from check_choice(class_, _ROOT, "reclaimPolicy", supported=("Delete", "Retain"))
+    yield from check_choice(class_, _ROOT, "volumeBindingMode", supported=("Immediate", "WaitForFirstConsumer"))
     yield from _check_topologies(class_)
 
 

@@ -39,8 +39,8 @@ def check_node(node: Value) -> Problems:
     """Validates a CSINode: the drivers of a node."""
     seen: set[Any] = set()
     for driver, at in each(child(node, "spec"), _SPEC, "drivers"):
-        yield from check_name(driver, at, "name", names.validate_csi_driver)
-        yield from check_unique(driver, at, "name", seen)
+        yield from check_name(driver, at, "name", rule=names.validate_csi_driver)
+        yield from check_unique(driver, at, "name", seen=seen)
         yield from check_given(driver, at, "nodeID")
         if len(text(driver, "nodeID")) > _MAX_NODE_ID:
             yield invalid(at / "nodeID", text(driver, "nodeID"), f"must be {_MAX_NODE_ID} characters or less")
@@ -51,7 +51,7 @@ def check_node(node: Value) -> Problems:
 def check_driver(driver: Value) -> Problems:
     """Validates a CSIDriver."""
     spec = child(driver, "spec")
-    yield from check_choice(spec, _SPEC, "fsGroupPolicy", ("ReadWriteOnceWithFSType", "File", "None"))
+    yield from check_choice(spec, _SPEC, "fsGroupPolicy", supported=("ReadWriteOnceWithFSType", "File", "None"))
     for mode in texts(spec, "volumeLifecycleModes"):
         if mode not in _MODES:
             yield not_supported(_SPEC / "volumeLifecycleModes", mode, _MODES)

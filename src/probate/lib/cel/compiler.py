@@ -130,7 +130,7 @@ class _Compiler:
     def _comprehension(self, node: Comprehension) -> tuple[Code, int]:
         range_, cost = self.compile(node.range)
         parts = [self.compile(one) for one in node.parts]
-        return comprehensions.compile_comprehension(node.kind, range_, node.slots, parts), cost + 1
+        return comprehensions.compile_comprehension(node.kind, range_, node.slots, parts=parts), cost + 1
 
     def _list(self, node: ListOf) -> tuple[Code, int]:
         parts = [self.compile(one) for one in node.items]

@@ -31,14 +31,14 @@ TAKEN_COST = {"existsOne": 1, "filter": 12}
 """Additional cost of each iteration that selects its item."""
 
 
-def compile_comprehension(kind: str, range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+def compile_comprehension(kind: str, range_code: Code, slots: list[int], *, parts: list[CodeWithCost]) -> Code:
     """Compiles the comprehension macro with this name."""
     if kind.startswith("opt"):
         return _optional(range_code, slots[0], parts[0], is_flat=kind == "optFlatMap")
     return _FOLDS[kind](range_code, slots, parts)
 
 
-def _iterate(value: Any, run: Run, slots: list[int], cost: int) -> Iterator[Any]:
+def _iterate(value: Any, run: Run, slots: list[int], *, cost: int) -> Iterator[Any]:
     """Iterates over a list or map; charges each iteration and sets its variables. Yields each item, or key and value."""
     slots_of, charge = run.slots, run.meter.charge
     if len(slots) == 1:
@@ -85,7 +85,7 @@ def _quantifier(range_code: Code, slots: list[int], part: CodeWithCost, *, decis
 
     def run(run: Run) -> bool:
         error: CelError | None = None
-        for _ in _iterate(range_code(run), run, slots, step_cost):
+        for _ in _iterate(range_code(run), run, slots, cost=step_cost):
             try:
                 results = test(run)
             except CelError as raised:
@@ -107,7 +107,7 @@ def _exists_one(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -
 
     def run(run: Run) -> bool:
         count = 0
-        for _ in _iterate(range_code(run), run, slots, step_cost):
+        for _ in _iterate(range_code(run), run, slots, cost=step_cost):
             if _is_true(test(run)):
                 run.meter.charge(TAKEN_COST["existsOne"])
                 count += 1
@@ -121,7 +121,7 @@ def _filter(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Co
 
     def run(run: Run) -> list[Any]:
         results: list[Any] = []
-        for one in _iterate(range_code(run), run, slots, step_cost):
+        for one in _iterate(range_code(run), run, slots, cost=step_cost):
             if _is_true(test(run)):
                 run.meter.charge(TAKEN_COST["filter"])
                 results.append(one)
@@ -142,7 +142,7 @@ def _map(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
     step_cost = parts[0][1] + ROUND_COST["map"]
 
     def run(run: Run) -> list[Any]:
-        return [result for _ in _iterate(range_code(run), run, slots, step_cost) for result in _transformed(run, parts)]
+        return [result for _ in _iterate(range_code(run), run, slots, cost=step_cost) for result in _transformed(run, parts)]
 
     return run
 
@@ -152,7 +152,9 @@ def _transform_map(range_code: Code, slots: list[int], parts: list[CodeWithCost]
 
     def run(run: Run) -> dict[Any, Any]:
         return {
-            key(name): result for name, _ in _iterate(range_code(run), run, slots, step_cost) for result in _transformed(run, parts)
+            key(name): result
+            for name, _ in _iterate(range_code(run), run, slots, cost=step_cost)
+            for result in _transformed(run, parts)
         }
 
     return run
@@ -163,7 +165,7 @@ def _transform_entries(range_code: Code, slots: list[int], parts: list[CodeWithC
 
     def run(run: Run) -> dict[Any, Any]:
         results: dict[Any, Any] = {}
-        for _ in _iterate(range_code(run), run, slots, step_cost):
+        for _ in _iterate(range_code(run), run, slots, cost=step_cost):
             for result in _transformed(run, parts):
                 _add_entries(results, result, run)
         return results

@@ -23,7 +23,7 @@ class Program:
 
     __slots__ = ("_code", "_cost", "_padding", "_source_names", "source", "tree")
 
-    def __init__(self, source: str, node: tree.Node, environment: Environment, slots: int, names: set[str]) -> None:
+    def __init__(self, source: str, node: tree.Node, environment: Environment, *, slots: int, names: set[str]) -> None:
         self.source = source
         self.tree = node
         self._code, self._cost = compiler.compile_node(node, environment)
@@ -54,7 +54,7 @@ def compile_expression(source: str, environment: Environment) -> Program:
         node = parser.parse(source)
         names = tree.names(node)
         slots = checker.check(node, source, environment)
-        return Program(source, node, environment, slots, names)
+        return Program(source, node, environment, slots=slots, names=names)
     except RecursionError:
         raise CompileError(source[:1], [Issue(0, "expression recursion limit exceeded")]) from None
 

@@ -110,7 +110,7 @@ class Automaton:
             if isinstance(instruction, Read):
                 reads.append((position, instruction.chars))
                 continue
-            for target in targets(position, instruction, before, after):
+            for target in targets(position, instruction, before=before, after=after):
                 if target not in visited:
                     visited.add(target)
                     pending.append(target)
@@ -129,7 +129,7 @@ class Automaton:
             case syntax.Either(parts):
                 self._emit_either(parts)
             case syntax.Repeat(part, minimum, maximum, is_lazy):
-                self._emit_repeat(part, minimum, maximum, is_lazy)
+                self._emit_repeat(part, minimum, maximum, is_lazy=is_lazy)
 
     def _emit_either(self, parts: tuple[syntax.Node, ...]) -> None:
         fork, jumps, starts = self._reserve(), [], []
@@ -141,7 +141,7 @@ class Automaton:
         for jump in jumps:
             self.program[jump] = Fork((len(self.program),))
 
-    def _emit_repeat(self, part: syntax.Node, minimum: int, maximum: int | None, is_lazy: bool) -> None:
+    def _emit_repeat(self, part: syntax.Node, minimum: int, maximum: int | None, *, is_lazy: bool) -> None:
         for _ in range(minimum):
             self._emit(part)
         if maximum is None:
@@ -174,7 +174,7 @@ def _fork(again: int, after_loop: int, *, is_lazy: bool) -> Fork:
     return Fork((after_loop, again) if is_lazy else (again, after_loop))
 
 
-def targets(position: int, instruction: Fork | At, before: str, after: str) -> tuple[int, ...]:
+def targets(position: int, instruction: Fork | At, *, before: str, after: str) -> tuple[int, ...]:
     """Returns the positions that follow this instruction without reading."""
     if isinstance(instruction, Fork):
         return instruction.targets

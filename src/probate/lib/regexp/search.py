@@ -22,7 +22,7 @@ def find(machine: Automaton, text: str, start: int) -> tuple[int, int] | None:
         elif not threads:
             break
         before, after = text[at - 1 : at] if at else "", text[at : at + 1]
-        reads, match_start = _follow(program, threads, before, after)
+        reads, match_start = _follow(program, threads, before=before, after=after)
         if match_start is not None:
             best = (match_start, at)
         threads = [(position + 1, started) for position, started, chars in reads if after and chars(after)]
@@ -31,7 +31,7 @@ def find(machine: Automaton, text: str, start: int) -> tuple[int, int] | None:
 
 
 def _follow(
-    program: list[Instruction], threads: list[tuple[int, int]], before: str, after: str
+    program: list[Instruction], threads: list[tuple[int, int]], *, before: str, after: str
 ) -> tuple[list[tuple[int, int, Charset]], int | None]:
     """Follows the threads without reading.
 
@@ -53,5 +53,5 @@ def _follow(
             if isinstance(instruction, Read):
                 reads.append((position, started, instruction.chars))
             else:
-                pending.extend(reversed(targets(position, instruction, before, after)))
+                pending.extend(reversed(targets(position, instruction, before=before, after=after)))
     return reads, None

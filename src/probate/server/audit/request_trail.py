@@ -103,7 +103,7 @@ class StageEntry(NamedTuple):
         trail, request = self.trail, self.trail.request
         if self.stage == policy.RECEIVED:
             return audit_event.build_event(request, self.stage, self.timestamp)
-        event = audit_event.build_event(request, self.stage, self.timestamp, self._object_info())
+        event = audit_event.build_event(request, self.stage, self.timestamp, object_ref=self._object_info())
         if trail.impersonated is not None:
             event["impersonatedUser"] = trail.impersonated.info
         annotations = dict(trail.annotations)

@@ -183,7 +183,9 @@ class TokenIssuer:
                 extra[f"{_EXTRA_PREFIX}/{kind}-name"] = (identity[kind]["name"],)
                 extra[f"{_EXTRA_PREFIX}/{kind}-uid"] = (identity[kind]["uid"],)
         account = identity["serviceaccount"]
-        return users.service_account_user(identity["namespace"], account["name"], account["uid"], tuple(sorted(extra.items())))
+        return users.service_account_user(
+            identity["namespace"], account["name"], account["uid"], extra=tuple(sorted(extra.items()))
+        )
 
 
 def _has_all_claims(claims: Claims) -> bool:

@@ -86,7 +86,7 @@ class Authorizer:
         if not user.is_superuser:
             rights = await self.rights(user)
             if not rights.allow(ask):
-                raise forbidden_message.forbidden_error(user, ask, rights.bindings_without_role(ask.namespace))
+                raise forbidden_message.forbidden_error(user, ask, missing_roles=rights.bindings_without_role(ask.namespace))
 
     async def check_request(self, user: User, ask: ResourceAttributes | NonResourceAttributes) -> None:
         """Raises `Forbidden` if the user may not do this, to a resource or to a path."""

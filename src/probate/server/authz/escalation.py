@@ -74,4 +74,4 @@ async def _check_covered(api: ServerContext, user: User, resource: Resource, new
         message = "the rules have too many combinations to compare them with what their author may do: write them as several roles"
         raise errors.TooLarge(message) from None
     if missing:
-        raise forbidden_message.escalation_error(user, resource.plural, new["metadata"]["name"], missing)
+        raise forbidden_message.escalation_error(user, resource.plural, new["metadata"]["name"], missing=missing)

@@ -118,4 +118,4 @@ class RbacCache:
     def _put(self, key: str, value: bytes | None) -> None:
         _, resource, namespace, name = key.split("/", 3)
         stored_namespace = "" if namespace == "-" else namespace
-        self._grants.put(resource.partition(".")[0], stored_namespace, name, None if value is None else orjson.loads(value))
+        self._grants.put(resource.partition(".")[0], stored_namespace, name, object_=None if value is None else orjson.loads(value))

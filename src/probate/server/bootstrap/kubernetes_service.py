@@ -90,17 +90,19 @@ async def _ensure_object(api: ServerContext, path: str, desired: Object) -> None
 
 
 async def _exists(api: ServerContext, path: str) -> bool:
-    code, _ = await LocalTransport(api).send("GET", f"{path}/{NAME}", {}, b"", "application/json")
+    code, _ = await LocalTransport(api).send("GET", f"{path}/{NAME}", query={}, body=b"", media="application/json")
     return code == 200
 
 
 async def _create(api: ServerContext, path: str, object_: Object) -> bool:
-    code, _ = await LocalTransport(api).send("POST", path, {}, orjson.dumps(object_), "application/json")
+    code, _ = await LocalTransport(api).send("POST", path, query={}, body=orjson.dumps(object_), media="application/json")
     return code == 201
 
 
 async def _change(api: ServerContext, path: str, change: Object) -> None:
-    code, body = await LocalTransport(api).send("PATCH", f"{path}/{NAME}", {}, orjson.dumps(change), "application/merge-patch+json")
+    code, body = await LocalTransport(api).send(
+        "PATCH", f"{path}/{NAME}", query={}, body=orjson.dumps(change), media="application/merge-patch+json"
+    )
     if code != 200:
         message = orjson.loads(body).get("message")
         log.warning("cannot publish server address", extra=facts(path=f"{path}/{NAME}", error=message))

@@ -30,4 +30,4 @@ def blamed() -> Iterator[None]:
         yield
     except errors.BadRequest as error:
         cause = field_errors.invalid(FieldPath("patch"), "", str(error))
-        raise errors.Invalid(status.invalid_message("", "", "", [cause]), Details(causes=(cause,))) from None
+        raise errors.Invalid(status.invalid_message("", "", "", field_errors=[cause]), Details(causes=(cause,))) from None

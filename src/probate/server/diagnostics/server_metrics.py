@@ -60,11 +60,11 @@ class ServerMetrics:
         self._counted_at = -RECOUNT_SECONDS
         self.registry = registry
         registry.add(self._request_families)
-        registry.gauges("apiserver_longrunning_requests", "Watches that are open.", _LABELS, self._watch_gauge)
-        registry.gauges("probate_store_revision", "The store's newest revision.", (), lambda: self._revision)
+        registry.gauges("apiserver_longrunning_requests", "Watches that are open.", _LABELS, read=self._watch_gauge)
+        registry.gauges("probate_store_revision", "The store's newest revision.", (), read=lambda: self._revision)
         about = "The age of the oldest deletion that still waits for the collector to handle the object's dependents."
-        registry.gauges("probate_gc_oldest_waiting_seconds", about, (), lambda: self._waiting)
-        registry.gauges("apiserver_storage_objects", "Objects in the store.", ("resource",), lambda: self._objects)
+        registry.gauges("probate_gc_oldest_waiting_seconds", about, (), read=lambda: self._waiting)
+        registry.gauges("apiserver_storage_objects", "Objects in the store.", ("resource",), read=lambda: self._objects)
 
     def record_request(self, method: str, info: RequestInfo | None, code: int, seconds: float) -> None:
         """Records a response. A watch is recorded when it begins."""
@@ -114,7 +114,7 @@ class ServerMetrics:
                 durations[labels] = array("d", map(add, durations[labels], buckets))
         yield Family("counter", "apiserver_request", "Requests that the server has responded to.", (*_LABELS, "code"), times)
         yield histogram_family(
-            "apiserver_request_duration_seconds", "Duration of requests until the response is ready.", _LABELS, durations
+            "apiserver_request_duration_seconds", "Duration of requests until the response is ready.", _LABELS, histogram=durations
         )
 
 

@@ -61,33 +61,33 @@ class BuiltinKindRules:
             raise api_errors.invalid(self._resource, name if isinstance(name, str) else "", problems)
 
     def set_defaults(self, object_: Object) -> None:
-        defaulting.apply(*self._kind, object_)
+        defaulting.apply(self._kind, object_)
 
     def prepare_for_create(self, object_: Object, *, uid: str, now: str) -> None:
         if self._has_create_strategy:
-            kind_strategy.create(*self._kind, object_, uid=uid, now=now)
+            kind_strategy.create(self._kind, object_, uid=uid, now=now)
 
     def validate_create(self, object_: Object) -> list[FieldError]:
         is_namespaced = self._resource.is_namespaced
         problems = metadata.validate_create(object_["metadata"], is_namespaced=is_namespaced, name_rule=self._name_rule)
-        return problems + validation.create(*self._served, object_)
+        return problems + validation.create(self._served, object_)
 
     def prepare_for_update(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
-        defaulting.apply(*self._kind, new)
+        defaulting.apply(self._kind, new)
         if subresource in object_parts.PARTIAL_SUBRESOURCES:
             new |= object_parts.merge_subresource(subresource, new, old, now=now)
         elif subresource == "status":
-            kind_strategy.update_status(*self._kind, new, old, now=now)
+            kind_strategy.update_status(self._kind, new, old, now=now)
         else:
-            kind_strategy.update(*self._kind, new, old)
+            kind_strategy.update(self._kind, new, old)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
         problems = metadata.validate_update(new["metadata"], old["metadata"])
         if not subresource:
-            return problems + validation.update(*self._served, new, old)
+            return problems + validation.update(self._served, new, old)
         if subresource == "status":
-            return problems + validation.status(*self._served, new, old)
-        return problems + validation.subresource(self._served.group, self._served.kind, subresource, new, old)
+            return problems + validation.status(self._served, new, old)
+        return problems + validation.subresource(self._served, subresource, new, old=old)
 
     def warnings_on_create(self, object_: Object) -> Sequence[str]:
         return warnings.create(self._kind.group, self._kind.kind, object_) if self._has_warnings else ()
@@ -95,7 +95,7 @@ class BuiltinKindRules:
     def warnings_on_update(self, new: Object, old: Object, subresource: str) -> Sequence[str]:
         if subresource or not self._has_warnings:
             return ()
-        return warnings.update(self._kind.group, self._kind.kind, new, old)
+        return warnings.update(self._kind.group, self._kind.kind, new, old=old)
 
     def validate_apply(self, object_: Object) -> list[FieldError]:
         return []

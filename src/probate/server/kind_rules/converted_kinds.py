@@ -17,5 +17,5 @@ class ConvertedKindRules(BuiltinKindRules):
 
     def decode(self, value: Object) -> DecodedObject:
         object_, unknown = super().decode(value)
-        defaulting.apply(*self._served, object_)
+        defaulting.apply(self._served, object_)
         return DecodedObject(conversion.to_stored(self._served, object_), unknown)

@@ -79,7 +79,7 @@ class CustomKindRules:
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
         problems = metadata.validate_update(new["metadata"], old["metadata"], is_custom=True)
         problems += validate.validate(new, self._resource.load_schema(), old)
-        return evaluation.add_broken_rules(problems, new, self._resource.load_schema(), old) if self._has_rules else problems
+        return evaluation.add_broken_rules(problems, new, self._resource.load_schema(), old=old) if self._has_rules else problems
 
     def warnings_on_create(self, object_: Object) -> Sequence[str]:
         return warnings.custom(object_) if object_["metadata"].get("finalizers") else ()

@@ -54,7 +54,7 @@ def damaged_names(store: Store, group: str, plural: str) -> list[tuple[str, str]
 def register_metric(api: ServerContext) -> None:
     """Registers the metric that counts damaged objects by resource."""
     help_text = "Stored objects whose data is damaged."
-    api.metrics.registry.gauges(METRIC, help_text, ("resource",), lambda: _counts(api.store.damaged_objects.by_key))
+    api.metrics.registry.gauges(METRIC, help_text, ("resource",), read=lambda: _counts(api.store.damaged_objects.by_key))
 
 
 def _counts(known: Collection[str]) -> Mapping[LabelValues, float]:

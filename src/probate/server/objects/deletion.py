@@ -161,7 +161,7 @@ def _plan_from_object(
     if closed is not None:
         return plan_update(current, meta, closed, guards)
     is_pod = resource.group_resource == PODS
-    verdict = deletion.decide(object_["metadata"], wish, habit, now, pod=object_ if is_pod else None)
+    verdict = deletion.decide(object_["metadata"], wish, habit, now=now, pod=object_ if is_pod else None)
     if verdict.metadata is not None:
         result = plan_update(current, meta, {**object_, "metadata": verdict.metadata}, guards)
         return msgspec.structs.replace(result, removes_after_marking=True) if verdict.removes else result
@@ -185,7 +185,9 @@ def _close(resource: Resource, object_: Object, wish: DeletionRequest, now: floa
         others = [name for name in meta.get("finalizers") or [] if name != crd_conditions.FINALIZER]
         marked = {**meta, "deletionTimestamp": stamp, "finalizers": [*others, crd_conditions.FINALIZER]}
         message = "the definition is to be deleted: its objects go first"
-        status = crd_conditions.mark_terminating(object_.get("status") or {}, crd_conditions.DELETION_PENDING, message, stamp)
+        status = crd_conditions.mark_terminating(
+            object_.get("status") or {}, reason=crd_conditions.DELETION_PENDING, message=message, now=stamp
+        )
         return {**object_, "metadata": marked, "status": status}
     return None
 

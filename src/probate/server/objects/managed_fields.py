@@ -66,7 +66,7 @@ def entries_on_create(kinds: KindRegistry, target: Target, name: str) -> Callabl
         part, empty, shape = _part_of_new(kinds.rules(resource))
         text = orjson.dumps(part.extract(shown))
         fields = (_cached_fields if len(text) <= MAX_CACHED_BYTES else _fields)(shape, empty, text)
-        return [managed_fields.new_entry(writer, managed_fields.UPDATE, orjson.Fragment(fields), now)] if fields else []
+        return [managed_fields.new_entry(writer, managed_fields.UPDATE, orjson.Fragment(fields), time=now)] if fields else []
 
     return owners
 
@@ -99,7 +99,7 @@ def updated_entries(kinds: KindRegistry, target: Target, new: Object, old: Objec
         return []  # the object has never had entries
     stored = _stored(kinds, target.resource)
     part = kinds.rules(target.resource).ownable_part("" if target.subresource == "scale" else target.subresource)
-    return field_managers.track_update(entries, _differences(kinds, stored, old, new, part), field_writer(target, name), now)
+    return field_managers.track_update(entries, _differences(kinds, stored, old, new, part), field_writer(target, name), now=now)
 
 
 def entries_on_update(

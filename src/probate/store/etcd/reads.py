@@ -52,7 +52,7 @@ class EtcdReader:
             except errors.Gone:  # the first part's revision was compacted before the last part was read
                 continue
 
-    async def page(self, prefix: str, after: str, limit: int, at: Revision | None) -> Page:
+    async def page(self, prefix: str, after: str, limit: int, *, at: Revision | None) -> Page:
         """Returns the first records of a range."""
         range_ = self._layout.key_range(prefix, after)
         request = rpc.RangeRequest(key=range_.key, range_end=range_.range_end, limit=limit, revision=_etcd_revision(at))
@@ -65,7 +65,7 @@ class EtcdReader:
         pages: list[Page] = []
         for start in range(0, len(prefixes), CONCURRENT_SCANS):
             part = prefixes[start : start + CONCURRENT_SCANS]
-            pages += await asyncio.gather(*(self.page(prefix, "", limit, None) for prefix in part))
+            pages += await asyncio.gather(*(self.page(prefix, "", limit, at=None) for prefix in part))
         return pages
 
     async def nonempty_ranges(self, prefixes: Sequence[str]) -> set[str]:

@@ -43,7 +43,7 @@ _Chunk: TypeAlias = tuple[list[Event | DamagedRecord], Revision]
 class SharedWatch:
     """The etcd watch that keeps the hub up to date."""
 
-    def __init__(self, members: Members, layout: Layout, hub: WatchHub, damaged: damaged_objects.DamagedObjects) -> None:
+    def __init__(self, members: Members, layout: Layout, hub: WatchHub, *, damaged: damaged_objects.DamagedObjects) -> None:
         self._members = members
         self._layout = layout
         self._damaged_objects = damaged

@@ -88,7 +88,7 @@ class EtcdStore:
         self._reader = EtcdReader(members, layout, seconds=timeouts.read)
         self._history = History(members, layout, self._slots, seconds=timeouts.write)
         self.damaged_objects = DamagedObjects()
-        self._shared_watch = SharedWatch(members, layout, hub, self.damaged_objects)
+        self._shared_watch = SharedWatch(members, layout, hub, damaged=self.damaged_objects)
         self._freshness = Freshness(members, layout, self._shared_watch, seconds=timeouts.stale)
         self._failure: errors.ApiError | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -129,10 +129,10 @@ class EtcdStore:
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         self._check_is_open()
-        argument_checks.check_scan(prefix, after, limit, messages.LIMITS)
+        argument_checks.check_scan(prefix, after, limit, limits=messages.LIMITS)
         argument_checks.check_at(prefix, at)
         with self._noting_compaction(at):
-            page = await self._reader.page(prefix, after, limit, at)
+            page = await self._reader.page(prefix, after, limit, at=at)
         self.damaged_objects.add(page.damaged_records)
         return page
 
@@ -150,7 +150,7 @@ class EtcdStore:
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
         self._check_is_open()
-        argument_checks.check_scan(prefix, after, 1, messages.LIMITS)
+        argument_checks.check_scan(prefix, after, 1, limits=messages.LIMITS)
         argument_checks.check_at(prefix, at)
         with self._noting_compaction(at):
             return await self._reader.count(prefix, after, at)
@@ -213,7 +213,7 @@ class EtcdStore:
         self._check_is_open()
         await self._check_not_compacted(after)
         await self._check_is_reached(after)
-        async with HubWatch(self._hub, self._shared_watch.history, prefix, after) as watch:
+        async with HubWatch(self._hub, self._shared_watch.history, prefix, after=after) as watch:
             yield watch
 
     async def _wait_for_watch(self, revision: Revision) -> None:

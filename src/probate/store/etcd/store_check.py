@@ -37,7 +37,7 @@ async def _report(reader: EtcdReader) -> CheckReport:
     damaged: list[DamagedRecord] = []
     at: Revision | None = None
     while True:
-        page = await reader.page(keys.OBJECTS, after, PAGE_SIZE, at)
+        page = await reader.page(keys.OBJECTS, after, PAGE_SIZE, at=at)
         count += len(page.keys)
         damaged += page.damaged_records
         if not page.has_more:

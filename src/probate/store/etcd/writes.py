@@ -87,11 +87,11 @@ class EtcdWriter:
             except rpc_failures.CallLost:
                 return await self._determine_outcome(slot, mark, deadline)
             except errors.StoreFull as full:
-                return await self._determine_outcome(slot, mark, deadline, full)
-            return _result(txn, slot, mark, answer)
+                return await self._determine_outcome(slot, mark, deadline, full=full)
+            return _result(txn, slot, mark, answer=answer)
 
     async def _determine_outcome(
-        self, slot: WriteSlot, mark: bytes, deadline: float, full: errors.StoreFull | None = None
+        self, slot: WriteSlot, mark: bytes, deadline: float, *, full: errors.StoreFull | None = None
     ) -> CommitResult | None:
         result = await self._slots.fence(
             slot, mark, deadline=deadline, member_seconds=self._seconds / ATTEMPTS, is_full=full is not None
@@ -103,7 +103,7 @@ class EtcdWriter:
         return None
 
 
-def _result(txn: Txn, slot: WriteSlot, mark: bytes, answer: rpc.TxnResponse) -> CommitResult | None:
+def _result(txn: Txn, slot: WriteSlot, mark: bytes, *, answer: rpc.TxnResponse) -> CommitResult | None:
     if answer.succeeded:
         slot.settle(answer.header.revision)
         return Revision(answer.header.revision)

@@ -56,7 +56,7 @@ def are_independent_creates(txns: Sequence[Txn]) -> bool:
     return len(own) == len(txns) and all(isinstance(guard, Unchanged) and guard.key not in own for guard in guards)
 
 
-def create(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision, cache: writes.GuardCache) -> bool:
+def create(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision, *, cache: writes.GuardCache) -> bool:
     """Applies `BATCH_ROWS` creates, from `revision` on. Only for `are_independent_creates`.
 
     Fast path: equals `writes.apply` of each. Returns False, without any change, if a guard fails or an object exists.

@@ -107,7 +107,7 @@ def _connect(path: Path, vfs: str | None) -> _Opened:
     with contextlib.ExitStack() as undo:
         undo.callback(process_lock.withdraw)
         try:
-            opened = _open(path, vfs, process_lock, undo)
+            opened = _open(path, vfs, process_lock, undo=undo)
         except (apsw.Error, OSError) as error:
             raise errors.CannotOpen(f"{path} cannot be opened: {_reason(error)}. {_WHAT_TO_DO}") from error
         undo.pop_all()
@@ -121,7 +121,7 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _open(path: Path, vfs: str | None, process_lock: lock.ProcessLock, undo: contextlib.ExitStack) -> _Opened:
+def _open(path: Path, vfs: str | None, process_lock: lock.ProcessLock, *, undo: contextlib.ExitStack) -> _Opened:
     """Opens everything in order. Adds a callback to `undo` for each step, which reverts it if a later step fails."""
     recorded = watermark.read(path)
     watermark.check_database_exists(path, recorded)

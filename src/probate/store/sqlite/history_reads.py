@@ -40,7 +40,7 @@ _CHANGES = (
 
 def page(db: apsw.Cursor, prefix: str, *, after: str, limit: int, at: Revision) -> Page:
     """Returns the first records of a range of objects as of revision `at`."""
-    with closing(_records(db.connection, keys.scan_start(prefix, after), keys.range_end(prefix), at)) as records:
+    with closing(_records(db.connection, keys.scan_start(prefix, after), keys.range_end(prefix), at=at)) as records:
         results = list(islice(records, limit + 1))
     intact, damaged = row_checksums.split_damaged(results[:limit])
     return Page(intact, at, len(results) > limit, damaged)
@@ -48,7 +48,7 @@ def page(db: apsw.Cursor, prefix: str, *, after: str, limit: int, at: Revision) 
 
 def record(db: apsw.Cursor, key: str, at: Revision) -> ReadResult:
     """Returns one object as of revision `at`."""
-    with closing(_records(db.connection, key, key + "\x00", at)) as records:
+    with closing(_records(db.connection, key, key + "\x00", at=at)) as records:
         return next(records, None)
 
 
@@ -59,7 +59,7 @@ def count(db: apsw.Cursor, prefix: str, *, after: str, at: Revision) -> int:
     return reads.count(db, prefix, after) + decrease
 
 
-def _records(db: apsw.Connection, start: str, end: str, at: Revision) -> Generator[Record | DamagedRecord, None, None]:
+def _records(db: apsw.Connection, start: str, end: str, *, at: Revision) -> Generator[Record | DamagedRecord, None, None]:
     for key, newest in db.execute(_ENDS, {"start": start, "end": end, "at": at}):
         version = newest
         while version is not None and version > at:
@@ -73,7 +73,7 @@ def version_at(db: Queryable, key: str, revision: Revision) -> Record | DamagedR
     row = db.execute(_VALUE, (revision,)).get
     if row is None:
         return DamagedRecord(key, revision, damaged_objects.MISSING)
-    return row_checksums.verify_row(key, *row[1:])
+    return row_checksums.verify_row((key, *row[1:]))
 
 
 def changes(db: apsw.Cursor, prefix: str, *, after: Revision, to: Revision, size: int) -> tuple[list[Event], Revision]:
@@ -84,8 +84,8 @@ def changes(db: apsw.Cursor, prefix: str, *, after: Revision, to: Revision, size
     events: list[Event] = []
     rows: Iterable[Any] = db.execute(_CHANGES, (after, to, prefix, keys.range_end(prefix)))
     for revision, key, new, checksum, replaced, old, old_checksum in rows:
-        value = None if new is None else row_checksums.verify_row(key, new, revision, checksum)
-        previous = None if replaced is None else row_checksums.verify_row(key, old, replaced, old_checksum)
+        value = None if new is None else row_checksums.verify_row((key, new, revision, checksum))
+        previous = None if replaced is None else row_checksums.verify_row((key, old, replaced, old_checksum))
         if isinstance(value, DamagedRecord) or isinstance(previous, DamagedRecord):
             if events:
                 return events, Revision(revision - 1)

@@ -68,7 +68,7 @@ def record(db: Queryable, key: str) -> ReadResult:
     ).get  # reads to the end: a cursor left half-read would keep its snapshot open
     if row is None:
         return None
-    return row_checksums.verify_row(*row) if is_object else Record(*row)
+    return row_checksums.verify_row(row) if is_object else Record(*row)
 
 
 def records(db: Queryable, requested_keys: Sequence[str]) -> list[ReadResult]:
@@ -81,7 +81,7 @@ def records(db: Queryable, requested_keys: Sequence[str]) -> list[ReadResult]:
     return [by_key.get(key) for key in requested_keys]
 
 
-def page(db: Queryable, range_: ScanRange, now: Revision, verified: VerifiedRevisions) -> Page:
+def page(db: Queryable, range_: ScanRange, now: Revision, *, verified: VerifiedRevisions) -> Page:
     """Returns the first records of a range as of the current revision, `now`."""
     is_object = keys.is_object(range_.prefix)
     rows, has_more = _rows(db, _VERIFIED_OBJECTS if is_object else _ENTRIES, range_)
@@ -103,9 +103,9 @@ def _rows(db: Queryable, statement: str, range_: ScanRange) -> tuple[list[Any], 
     return rows, has_more
 
 
-def pages(db: Queryable, ranges: Sequence[ScanRange], now: Revision, verified: VerifiedRevisions) -> list[Page]:
+def pages(db: Queryable, ranges: Sequence[ScanRange], now: Revision, *, verified: VerifiedRevisions) -> list[Page]:
     """Returns the current first records of several ranges."""
-    return [page(db, range_, now, verified) for range_ in ranges]
+    return [page(db, range_, now, verified=verified) for range_ in ranges]
 
 
 def nonempty_ranges(db: Queryable, prefixes: Sequence[str]) -> set[str]:

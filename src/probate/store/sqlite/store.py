@@ -160,11 +160,11 @@ class SqliteStore:
         return results
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
-        argument_checks.check_scan(prefix, after, limit, LIMITS)
+        argument_checks.check_scan(prefix, after, limit, limits=LIMITS)
         self._check_is_open()
         now = self._snapshot.revision()
         if at is None or (at == now and keys.is_object(prefix)):
-            page = self._snapshot.read(reads.page, reads.ScanRange(prefix, after, limit), now, self._verified)
+            page = self._snapshot.read(reads.page, reads.ScanRange(prefix, after, limit), now, verified=self._verified)
         else:
             argument_checks.check_at(prefix, at)
             self._check_is_available(at)
@@ -177,7 +177,7 @@ class SqliteStore:
         argument_checks.check_scan_many(prefixes, limit, LIMITS)
         self._check_is_open()
         ranges = [reads.ScanRange(prefix, "", limit) for prefix in prefixes]
-        pages = self._snapshot.read(reads.pages, ranges, self._snapshot.revision(), self._verified)
+        pages = self._snapshot.read(reads.pages, ranges, self._snapshot.revision(), verified=self._verified)
         self.damaged_objects.add([damaged for page in pages for damaged in page.damaged_records])
         return pages
 
@@ -187,7 +187,7 @@ class SqliteStore:
         return self._snapshot.read(reads.nonempty_ranges, prefixes)
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
-        argument_checks.check_scan(prefix, after, 1, LIMITS)
+        argument_checks.check_scan(prefix, after, 1, limits=LIMITS)
         self._check_is_open()
         if at is None:
             return self._snapshot.read(reads.count, prefix, after)
@@ -312,7 +312,7 @@ class SqliteStore:
     async def _watch(self, prefix: str, after: Revision) -> AsyncGenerator[Watch, None]:
         self._check_is_open()
         self._check_is_available(after)
-        async with HubWatch(self._hub, self._history, prefix, after) as watch:
+        async with HubWatch(self._hub, self._history, prefix, after=after) as watch:
             yield watch
 
     async def _history(self, prefix: str, after: Revision) -> AsyncGenerator[HistoryChunk, None]:

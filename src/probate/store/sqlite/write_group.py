@@ -61,7 +61,7 @@ class WriteGroup:
         """Evaluates the next transaction of a job."""
         self.jobs[job] = None
         txn, revision = job.txns[len(job.results)], Revision(self.revision + 1)
-        result = writes.apply(self._cursor, txn, revision, self._is_watched, self._guard_cache)
+        result = writes.apply(self._cursor, txn, revision, is_watched=self._is_watched, cache=self._guard_cache)
         self.evaluated += 1
         if isinstance(result, FailedGuards):
             job.results.append(result)
@@ -78,7 +78,7 @@ class WriteGroup:
         txns, first = [job.txns[0] for job in jobs], Revision(self.revision + 1)
         try:
             if not bulk_writes.are_independent_creates(txns) or not bulk_writes.create(
-                self._cursor, txns, first, self._guard_cache
+                self._cursor, txns, first, cache=self._guard_cache
             ):
                 return False
         except BaseException:

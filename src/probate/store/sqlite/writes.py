@@ -59,7 +59,7 @@ GuardCache: TypeAlias = dict[str, Revision | None]
 
 
 def apply(
-    db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool], cache: GuardCache
+    db: apsw.Cursor, txn: Txn, revision: Revision, *, is_watched: Callable[[str], bool], cache: GuardCache
 ) -> Change | FailedGuards:
     """Applies the transaction at this revision if every guard holds; otherwise returns the guards that failed."""
     failed = tuple([guard for guard in txn.guards if not guard_holds(db, guard, cache)]) if txn.guards else ()
@@ -84,7 +84,7 @@ def apply(
 def _value(db: apsw.Cursor, revision: Revision) -> bytes | None:
     """Returns the value written at this revision; None if it is damaged."""
     row = db.execute(_VALUE, (revision,)).get
-    record = None if row is None else row_checksums.verify_row(*row)
+    record = None if row is None else row_checksums.verify_row(row)
     return record.value if type(record) is Record else None
 
 

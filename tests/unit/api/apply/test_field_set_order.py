@@ -29,4 +29,4 @@ def test_field_sets_are_serialized_in_order_regardless_of_insertion_order(keys: 
     fields: dict[str, Any] = {"f:outer": {key: {} for key in mixed}}
     assert list(field_set_order.sort_fields(fields)["f:outer"]) == keys
     assert list(orjson.loads(field_set_order.serialize(fields))["f:outer"]) == keys
-    assert list(managed_fields.new_entry(FieldManager("m", "v1"), "Update", fields, "")["fieldsV1"]["f:outer"]) == keys
+    assert list(managed_fields.new_entry(FieldManager("m", "v1"), "Update", fields, time="")["fieldsV1"]["f:outer"]) == keys

@@ -72,7 +72,9 @@ def test_a_crd_serves_nothing_before_it_is_established() -> None:
 
 def test_a_terminating_crd_has_no_create_verb() -> None:
     crd = new_crd(version("v1"))
-    crd["status"] = crd_conditions.mark_terminating(crd["status"], crd_conditions.DELETION_PENDING, "soon", "2024-01-01T00:00:00Z")
+    crd["status"] = crd_conditions.mark_terminating(
+        crd["status"], reason=crd_conditions.DELETION_PENDING, message="soon", now="2024-01-01T00:00:00Z"
+    )
     (resource,) = served_resources(crd)
     assert set(VERBS) - set(resource.verbs) == {"create"}
 

@@ -106,8 +106,10 @@ def test_the_non_structural_condition_appears_and_disappears() -> None:
 
 def test_terminating_begins_and_ends() -> None:
     status = with_status(new_crd("things", "Thing"))["status"]
-    started = crd_conditions.mark_terminating(status, crd_conditions.DELETION_PENDING, "soon", NOW)
-    ended = crd_conditions.mark_terminating(started, crd_conditions.DELETION_COMPLETED, "removed all instances", LATER)
+    started = crd_conditions.mark_terminating(status, reason=crd_conditions.DELETION_PENDING, message="soon", now=NOW)
+    ended = crd_conditions.mark_terminating(
+        started, reason=crd_conditions.DELETION_COMPLETED, message="removed all instances", now=LATER
+    )
     assert crd_conditions.is_condition_true({"status": started}, "Terminating")
     assert not crd_conditions.is_condition_true({"status": ended}, "Terminating")
     condition = crd_conditions.find_condition({"status": ended}, "Terminating")

@@ -32,10 +32,10 @@ ROBOT = users.service_account_user("a", "robot")
 )
 def test_subjects(subject: dict[str, Any], user: User, *, is_granted: bool) -> None:
     resolver = RuleResolver()
-    resolver.put("rolebindings", "a", "b", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [subject, subject]})
+    resolver.put("rolebindings", "a", "b", object_={"roleRef": {"kind": "Role", "name": "r"}, "subjects": [subject, subject]})
     assert bool(list(resolver.bound_roles(user, "a"))) is is_granted
     assert not list(resolver.bound_roles(user, ""))
-    resolver.put("rolebindings", "a", "b", None)
+    resolver.put("rolebindings", "a", "b", object_=None)
     assert not list(resolver.bound_roles(user, "a"))
 
 

@@ -58,7 +58,7 @@ async def test_approved_request_is_signed_once(stage: Signing) -> None:
     assert found["status"]["certificate"] == base64.b64encode(CERTIFICATE).decode()
     assert [one["type"] for one in found["status"]["conditions"]] == ["Approved"]
     assert stage.calls == [RequestedCertificate(CLIENT, PEM, ("client auth", "digital signature"), 3600)]
-    await stage.client.patch(REQUESTS, "", "x", {"metadata": {"labels": {"a": "b"}}})
+    await stage.client.patch(REQUESTS, "", "x", change={"metadata": {"labels": {"a": "b"}}})
     await stage.settle()
     assert len(stage.calls) == 1
 

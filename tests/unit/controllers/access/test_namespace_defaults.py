@@ -105,7 +105,7 @@ async def test_client_authorities_are_published_and_restored() -> None:
         async with stage.controllers_running("certificates"):
             assert await authentication(stage) == {"client-ca-file": "PEM"}
             where = (CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
-            await stage.client.patch(*where, {"data": {"client-ca-file": "FORGED", "requestheader-allowed-names": "[]"}})
+            await stage.client.patch(*where, change={"data": {"client-ca-file": "FORGED", "requestheader-allowed-names": "[]"}})
             await stage.settle()
             assert await authentication(stage) == {"client-ca-file": "PEM"}
             await stage.client.delete(*where)

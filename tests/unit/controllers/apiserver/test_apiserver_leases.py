@@ -70,7 +70,7 @@ async def test_lease_of_a_living_server_was_deleted_when_the_clock_was_set_hours
         await create_lease_of_another_server(stage, renewTime=micro(stage), leaseDurationSeconds=3600)
         others = micro(stage)  # what time it is where the other server runs
         stage.server.clock.jump(7200)
-        await stage.client.patch(LEASES, NAMESPACE, "stranger", {"spec": {"renewTime": others, "leaseTransitions": 1}})
+        await stage.client.patch(LEASES, NAMESPACE, "stranger", change={"spec": {"renewTime": others, "leaseTransitions": 1}})
         await stage.pass_time(20)
         assert await lease(stage, "stranger") is not None
         await stage.pass_time(20)

@@ -45,9 +45,9 @@ async def test_condition_follows_the_reference(stage: WorkloadCluster) -> None:
     await stage.client.create(LEVELS, "", LEVEL)
     await stage.client.create(SCHEMAS, "", schema("slow"))
     assert await dangling_condition(stage) == ("False", "Found")
-    await stage.client.patch(SCHEMAS, "", "x", {"spec": schema("slower")["spec"]})
+    await stage.client.patch(SCHEMAS, "", "x", change={"spec": schema("slower")["spec"]})
     assert await dangling_condition(stage) == ("True", "NotFound")
-    await stage.client.patch(SCHEMAS, "", "x", {"spec": schema("slowest")["spec"]})
+    await stage.client.patch(SCHEMAS, "", "x", change={"spec": schema("slowest")["spec"]})
     assert await dangling_condition(stage) == ("True", "NotFound")
     found = condition(await stage.client.get(SCHEMAS, "", "x") or {}, "Dangling")
     assert "slowest" in found["message"]
@@ -56,6 +56,6 @@ async def test_condition_follows_the_reference(stage: WorkloadCluster) -> None:
 async def test_conditions_of_others_stay(stage: WorkloadCluster) -> None:
     await stage.client.create(SCHEMAS, "", schema("slow"))
     other = {"type": "Other", "status": "True", "reason": "a", "message": "b", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    await stage.client.patch(SCHEMAS, "", "x", {"status": {"conditions": [other]}}, "status")
+    await stage.client.patch(SCHEMAS, "", "x", change={"status": {"conditions": [other]}}, subresource="status")
     assert await dangling_condition(stage) == ("True", "NotFound")
     assert condition(await stage.client.get(SCHEMAS, "", "x") or {}, "Other") == other

@@ -66,7 +66,7 @@ async def test_wildcard_rules_are_not_checked(stage: WorkloadCluster) -> None:
 
 async def test_changed_policy_is_checked_again(stage: WorkloadCluster) -> None:
     await checked(stage, validating_policy("object.nope == 1", match=about("pods", "")))
-    await stage.client.patch(POLICIES, "", "p", {"spec": {"validations": [{"expression": "true"}]}})
+    await stage.client.patch(POLICIES, "", "p", change={"spec": {"validations": [{"expression": "true"}]}})
     await stage.settle()
     status = (await stage.client.get(POLICIES, "", "p") or {})["status"]
     assert (status["observedGeneration"], status["typeChecking"]) == (2, {})

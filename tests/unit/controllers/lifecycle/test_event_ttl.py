@@ -23,9 +23,9 @@ async def expiring(stage: WorkloadCluster, ttl: float = HOUR, backend: StoreBack
     """Runs the controller."""
     house, failures = stage.server, list[BaseException]()
     backend = backend or StoreBackend(house.api)
-    life = EventTtl(backend, house.clock, ttl, house.api.metrics.registry)
+    life = EventTtl(backend, house.clock, ttl, metrics=house.api.metrics.registry)
     working = tasks.start_supervised(
-        ChangeFeedLoop("events", life, backend, house.clock).run(), name="events", on_failure=failures.append
+        ChangeFeedLoop("events", life, backend, clock=house.clock).run(), name="events", on_failure=failures.append
     )
     await house.yield_to_loop()
     try:
@@ -75,7 +75,7 @@ async def test_ev_1_a_write_restarts_the_ttl(stage: WorkloadCluster) -> None:
         await tell(stage, "a")
         await tell(stage, "b")
         await wait(stage, HOUR - 1)
-        await stage.client.patch(EVENTS, NAMESPACE, "a", {"count": 2})
+        await stage.client.patch(EVENTS, NAMESPACE, "a", change={"count": 2})
         await stage.server.yield_to_loop()
         await wait(stage, 1)
         assert await names(stage) == {"a"}
@@ -163,7 +163,7 @@ class ConcurrentWriter(StoreBackend):
         stage, self._stage = self._stage, None
         if stage is not None:
             for action in actions:
-                await stage.client.patch(EVENTS, NAMESPACE, action.item.meta.name, {"count": 2})
+                await stage.client.patch(EVENTS, NAMESPACE, action.item.meta.name, change={"count": 2})
             await stage.server.yield_to_loop()
         return await super().execute(actions)
 

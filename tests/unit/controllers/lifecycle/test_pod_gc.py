@@ -86,7 +86,7 @@ async def test_pg_10_the_threshold_counts_all_namespaces() -> None:
         made = await stage.client.create(
             PODS, "kube-public", {"metadata": {"name": "there"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
         )
-        await stage.client.patch(PODS, "kube-public", name_of(made), {"status": {"phase": "Failed"}}, "status")
+        await stage.client.patch(PODS, "kube-public", name_of(made), change={"status": {"phase": "Failed"}}, subresource="status")
         await stage.settle()
         assert [name_of(one) for one in (await stage.client.list(PODS)).items] == ["here"]
 
@@ -102,7 +102,7 @@ async def test_pg_11_deleting_pods_on_a_node_out_of_service_are_removed_at_once(
         await pod(stage, "staying", "node")
         assert await names(stage) == {"leaving", "leaving-too", "staying"}
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": effect}
-        await stage.client.patch(NODES, "", "node", {"spec": {"taints": [taint]}})
+        await stage.client.patch(NODES, "", "node", change={"spec": {"taints": [taint]}})
         await stage.settle()
         assert await names(stage) == {"staying"}
         assert await has_metric(stage, 'force_delete_pods_total{namespace="default",reason="out-of-service"} 2.0')
@@ -208,7 +208,7 @@ async def test_pg_5_a_pod_without_a_phase_has_not_terminated() -> None:
     async with workload_cluster("podgc", terminated_pod_gc_threshold=1) as stage:
         for name in ("a", "b"):
             await pod(stage, name)
-            await stage.change(PODS, name, {"status": {"phase": ""}}, "status")
+            await stage.change(PODS, name, {"status": {"phase": ""}}, part="status")
         assert await names(stage) == {"a", "b"}
 
 

@@ -33,7 +33,7 @@ async def finish(stage: WorkloadCluster, *, type_: str = "Complete", status: str
     times = {"startTime": format_time(stage.server.clock.now())}
     if type_ == "Complete" and status == "True":
         times["completionTime"] = when if after >= 0 else times["startTime"]
-    await stage.change(JOBS, "work", {"status": {"conditions": conditions, **times}}, "status")
+    await stage.change(JOBS, "work", {"status": {"conditions": conditions, **times}}, part="status")
 
 
 @pytest.mark.parametrize("type_", ["Complete", "Failed"])
@@ -64,7 +64,7 @@ async def test_ttl_3_a_job_without_a_finish_time_stays(stage: WorkloadCluster) -
     await job(stage, 0)
     conditions = [{"type": one, "status": "True"} for one in ("FailureTarget", "Failed")]
     began = format_time(stage.server.clock.now())
-    await stage.change(JOBS, "work", {"status": {"conditions": conditions, "startTime": began}}, "status")
+    await stage.change(JOBS, "work", {"status": {"conditions": conditions, "startTime": began}}, part="status")
     await stage.pass_time(1000)
     assert await stage.find(JOBS, "work") is not None
 

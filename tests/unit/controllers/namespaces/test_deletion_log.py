@@ -17,7 +17,7 @@ async def test_content_is_logged_with_its_reason_before_the_namespace(caplog: py
     async with running(clock=clock, collects=False) as house:
         space = await house.create("namespaces", "", {"metadata": {"name": "doomed"}})
         made = await house.create("configmaps", "doomed", {"metadata": {"name": "inside"}})
-        async with run_all(house.api, clock, BULK_CONTROLLERS, INSECURE):
+        async with run_all(house.api, clock, BULK_CONTROLLERS, settings=INSECURE):
             await house.request("DELETE", "/api/v1/namespaces/doomed")
             await house.yield_to_loop()
             await clock.advance(10)

@@ -17,7 +17,7 @@ HOLD = "example.com/hold"
 async def namespace_without_finalizers() -> AsyncGenerator[tuple[InProcessServer, FakeClock], None]:
     """Runs a server with a namespace without finalizers, whose content is one object with a finalizer."""
     clock = FakeClock()
-    async with running(clock=clock, collects=False) as house, run_all(house.api, clock, BULK_CONTROLLERS, INSECURE):
+    async with running(clock=clock, collects=False) as house, run_all(house.api, clock, BULK_CONTROLLERS, settings=INSECURE):
         made = await house.create("namespaces", "", {"metadata": {"name": "forced"}})
         await house.create("configmaps", "forced", {"metadata": {"name": "held", "finalizers": [HOLD]}})
         assert (await house.request("PUT", f"{SPACE}/finalize", {**made, "spec": {"finalizers": []}})).code == 200

@@ -77,7 +77,7 @@ class Site:
         self.api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
         self.backend = StoreBackend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
-        self.loop = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), self.backend, clock), self.backend, clock)
+        self.loop = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), self.backend, clock), self.backend, clock=clock)
 
     async def make(self, path: str, name: str, **meta: Any) -> None:
         answer = await self.http.post(path, json={"metadata": {"name": name, **meta}})
@@ -239,7 +239,7 @@ async def test_deletion_of_a_removed_namespace_spares_a_new_one_of_its_name(site
     dying = await site.backend.get_object("namespaces", "", "a")
     assert dying is not None
     kind = Namespaces()
-    sweep = ContentDeletion(site.backend, dying.item.meta.uid, kind.method, kind.stages(site.backend, "a"))
+    sweep = ContentDeletion(site.backend, dying.item.meta.uid, kind.method, stages=kind.stages(site.backend, "a"))
     await site.http.delete(f"{NAMESPACES}/a/configmaps/c")
     assert await site.backend.execute([Finalize(dying.item, {}, "it is empty")]) == [Outcome.DONE]
     await site.make(NAMESPACES, "a")

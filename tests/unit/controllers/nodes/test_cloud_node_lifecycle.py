@@ -47,7 +47,7 @@ async def test_cnl_2_a_node_without_the_annotation_stays(stage: WorkloadCluster)
 async def test_cnl_1_a_node_that_is_ready_is_never_deleted(stage: WorkloadCluster) -> None:
     await stage.node("one", annotations={"probate.dev/machine": "gone"})
     assert await stage.client.get(NODES, "", "one") is not None
-    await stage.client.patch(NODES, "", "one", {"status": status("Unknown")}, "status")
+    await stage.client.patch(NODES, "", "one", change={"status": status("Unknown")}, subresource="status")
     await stage.settle()
     assert await stage.client.get(NODES, "", "one") is None
 
@@ -55,6 +55,6 @@ async def test_cnl_1_a_node_that_is_ready_is_never_deleted(stage: WorkloadCluste
 async def test_cnl_4_a_node_whose_machine_is_off_is_unschedulable_until_it_is_ready(stage: WorkloadCluster) -> None:
     await stage.node("one", status=status("Unknown"), annotations={"probate.dev/machine": "off"})
     assert await taints(stage, "one") == [SHUT_DOWN]
-    await stage.client.patch(NODES, "", "one", {"status": status("True")}, "status")
+    await stage.client.patch(NODES, "", "one", change={"status": status("True")}, subresource="status")
     await stage.settle()
     assert await taints(stage, "one") == []

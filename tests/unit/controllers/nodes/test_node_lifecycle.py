@@ -42,7 +42,7 @@ async def report_status(stage: WorkloadCluster, name: str, ready: str = "True", 
         {"type": type_, "status": status, "lastHeartbeatTime": now, "reason": "", "message": ""}
         for type_, status in {"Ready": ready, **more}.items()
     ]
-    await stage.client.patch(NODES, "", name, {"status": {"conditions": conditions}}, "status")
+    await stage.client.patch(NODES, "", name, change={"status": {"conditions": conditions}}, subresource="status")
     await stage.settle()
 
 
@@ -56,7 +56,7 @@ async def renew(stage: WorkloadCluster, name: str) -> None:
     if await stage.client.get(LEASES, "kube-node-lease", name) is None:
         await stage.client.create(LEASES, "kube-node-lease", {"metadata": {"name": name}, "spec": spec})
     else:
-        await stage.client.patch(LEASES, "kube-node-lease", name, {"spec": spec})
+        await stage.client.patch(LEASES, "kube-node-lease", name, change={"spec": spec})
     await stage.settle()
 
 
@@ -201,12 +201,12 @@ async def test_node_7_taints_mirror_conditions(stage: WorkloadCluster) -> None:
     await stage.node("one", taints=[{"key": "mine", "effect": "NoSchedule"}, {"key": NOT_READY, "effect": "NoSchedule"}])
     assert await taints(stage, "one") == {("mine", "NoSchedule")}
     await report_status(stage, "one", MemoryPressure="True", DiskPressure="True", PIDPressure="True", NetworkUnavailable="True")
-    await stage.client.patch(NODES, "", "one", {"spec": {"unschedulable": True}})
+    await stage.client.patch(NODES, "", "one", change={"spec": {"unschedulable": True}})
     await stage.settle()
     kept = {"memory-pressure", "disk-pressure", "pid-pressure", "network-unavailable", "unschedulable"}
     assert await taints(stage, "one") == {("mine", "NoSchedule"), *((f"node.kubernetes.io/{one}", "NoSchedule") for one in kept)}
     await report_status(stage, "one")
-    await stage.client.patch(NODES, "", "one", {"spec": {"unschedulable": None}})
+    await stage.client.patch(NODES, "", "one", change={"spec": {"unschedulable": None}})
     await stage.settle()
     assert await taints(stage, "one") == {("mine", "NoSchedule")}
 

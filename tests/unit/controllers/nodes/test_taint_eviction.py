@@ -30,7 +30,7 @@ async def pod(stage: WorkloadCluster, name: str, *tolerations: Object, node: str
 
 
 async def taint(stage: WorkloadCluster, *taints: Object, node: str = "node") -> None:
-    await stage.client.patch(NODES, "", node, {"spec": {"taints": list(taints)}})
+    await stage.client.patch(NODES, "", node, change={"spec": {"taints": list(taints)}})
     await stage.settle()
 
 
@@ -124,7 +124,7 @@ async def test_te_3_pods_of_an_unreachable_node_are_evicted_after_five_minutes()
 async def say(stage: WorkloadCluster, name: str) -> None:
     beat = f"2030-01-01T00:00:{int(stage.server.clock.now()) % 60:02d}Z"
     conditions = [{"type": "Ready", "status": "True", "lastHeartbeatTime": beat, "reason": "", "message": ""}]
-    await stage.client.patch(NODES, "", name, {"status": {"conditions": conditions}}, "status")
+    await stage.client.patch(NODES, "", name, change={"status": {"conditions": conditions}}, subresource="status")
 
 
 async def test_te_4_evictions_are_counted(stage: WorkloadCluster) -> None:

@@ -124,7 +124,7 @@ async def test_holder_whose_lease_was_taken_stops_at_once() -> None:
     async with running(clock=clock, collects=False) as house:
         one = Candidate(house, clock, "one")
         await clock.advance(RENEW_SECONDS)
-        await one.client.patch(LEASES, "kube-system", "probate", {"spec": {"holderIdentity": "somebody else"}})
+        await one.client.patch(LEASES, "kube-system", "probate", change={"spec": {"holderIdentity": "somebody else"}})
         await clock.advance(RENEW_SECONDS)
         assert not one.works()
         await tasks.stop(one.task)

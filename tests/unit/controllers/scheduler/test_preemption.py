@@ -147,7 +147,7 @@ async def test_no_second_preemption_while_victims_terminate(cluster: WorkloadClu
         await pod(cluster, f"on-{node}", "low", "4", nodeSelector={"kubernetes.io/hostname": node})
     await pod(cluster, "vip", "high")
     before = await placed(cluster)
-    await cluster.client.patch(NODES, "", "one", {"metadata": {"labels": {"any": "change"}}})
+    await cluster.client.patch(NODES, "", "one", change={"metadata": {"labels": {"any": "change"}}})
     await cluster.pass_time(10)
     assert await placed(cluster) == before
     assert sorted(before.values()).count("(one)") + sorted(before.values()).count("(two)") == 1

@@ -129,7 +129,7 @@ async def test_node_selector_and_required_node_affinity(cluster: WorkloadCluster
         await unschedulable_message(cluster, "nowhere")
         == "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."
     )
-    await cluster.client.patch(NODES, "", "hdd", {"metadata": {"labels": {"disk": "tape"}}})
+    await cluster.client.patch(NODES, "", "hdd", change={"metadata": {"labels": {"disk": "tape"}}})
     await cluster.settle()
     assert await node_of(cluster, "nowhere") == "hdd"
 
@@ -162,10 +162,10 @@ async def test_new_node_accepts_no_pods_before_it_is_ready(cluster: WorkloadClus
 
 async def test_cordoned_node_accepts_no_pods(cluster: WorkloadCluster) -> None:
     await cluster.node("one")
-    await cluster.client.patch(NODES, "", "one", {"spec": {"unschedulable": True}})
+    await cluster.client.patch(NODES, "", "one", change={"spec": {"unschedulable": True}})
     await cluster.create(PODS, "a", pod_spec())
     assert await unschedulable_message(cluster, "a") == "0/1 nodes are available: 1 node(s) were unschedulable."
-    await cluster.client.patch(NODES, "", "one", {"spec": {"unschedulable": None}})
+    await cluster.client.patch(NODES, "", "one", change={"spec": {"unschedulable": None}})
     await cluster.settle()
     assert await node_of(cluster, "a") == "one"
 
@@ -272,7 +272,7 @@ async def test_pod_waits_for_its_claims(cluster: WorkloadCluster) -> None:
     }
     await cluster.client.create(PERSISTENT_VOLUMES, "", {"metadata": {"name": "v"}, "spec": volume})
     await cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", {"spec": {"volumeName": "v"}})
-    await cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", {"status": {"phase": "Bound"}}, "status")
+    await cluster.change(PERSISTENT_VOLUME_CLAIMS, "data", {"status": {"phase": "Bound"}}, part="status")
     assert await node_of(cluster, "a") == "two"
 
 

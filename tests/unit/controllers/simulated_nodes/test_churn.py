@@ -32,7 +32,7 @@ async def run_round(cluster: WorkloadCluster, number: int) -> None:
     await cluster.create(JOBS, name, job)
     await cluster.pass_time(5)
     taint = [{"key": "bad", "effect": "NoExecute"}]
-    await cluster.client.patch(NODES, "", name, {"spec": {"taints": taint}})
+    await cluster.client.patch(NODES, "", name, change={"spec": {"taints": taint}})
     await cluster.client.delete(NODES, "", name)
     await cluster.pass_time(60)
     await cluster.delete(DEPLOYMENTS, name, "Foreground")

@@ -69,7 +69,7 @@ async def test_lease_2_lease_is_owned_by_the_node_without_controlling_or_blockin
         assert lease is not None
         uid = node["metadata"]["uid"]
         assert lease["metadata"]["ownerReferences"] == [{"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": uid}]
-        await cluster.client.patch(LEASES, LEASE_NAMESPACE, "node-1", {"metadata": {"ownerReferences": []}})
+        await cluster.client.patch(LEASES, LEASE_NAMESPACE, "node-1", change={"metadata": {"ownerReferences": []}})
         await cluster.pass_time(10)
         lease = await lease_of(cluster, "node-1")
         assert lease is not None
@@ -95,7 +95,7 @@ async def test_lease_4_lease_changed_by_a_client_is_still_renewed() -> None:
         await cluster.pass_time(9)
         with cluster.server.line.hold_events("leases"):
             note = {"metadata": {"annotations": {"note": "mine"}}}
-            before = await cluster.client.patch(LEASES, LEASE_NAMESPACE, "node-1", note)
+            before = await cluster.client.patch(LEASES, LEASE_NAMESPACE, "node-1", change=note)
             await cluster.pass_time(1)
         await cluster.pass_time(1)
         lease = await lease_of(cluster, "node-1")
@@ -120,15 +120,15 @@ async def test_node_reports_its_status_every_five_minutes() -> None:
 
 async def test_silent_node_reports_nothing_until_the_annotation_is_removed() -> None:
     async with workload_cluster("simulator", nodes=1) as cluster:
-        await cluster.client.patch(NODES, "", "node-1", {"metadata": {"annotations": {"probate.dev/silent": "true"}}})
+        await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": "true"}}})
         await cluster.settle()
         first = await renew_time(cluster, "node-1")
         unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": ""}
-        await cluster.client.patch(NODES, "", "node-1", {"status": {"conditions": [unknown]}}, "status")
+        await cluster.client.patch(NODES, "", "node-1", change={"status": {"conditions": [unknown]}}, subresource="status")
         await cluster.pass_time(60)
         assert await renew_time(cluster, "node-1") == first
         assert condition(await cluster.client.get(NODES, "", "node-1") or {}, "Ready")["status"] == "Unknown"
-        await cluster.client.patch(NODES, "", "node-1", {"metadata": {"annotations": {"probate.dev/silent": None}}})
+        await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": None}}})
         await cluster.settle()
         assert await renew_time(cluster, "node-1") > first
         assert condition(await cluster.client.get(NODES, "", "node-1") or {}, "Ready")["status"] == "True"

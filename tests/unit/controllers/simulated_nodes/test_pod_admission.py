@@ -89,12 +89,12 @@ async def test_host_port_conflict(cluster: WorkloadCluster, containers: list[Obj
 
 async def test_node_selector_is_checked_at_admission_only(cluster: WorkloadCluster) -> None:
     await pod(cluster, "a", nodeSelector={"disk": "fast"})
-    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"labels": {"disk": "fast"}}})
+    await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"labels": {"disk": "fast"}}})
     await cluster.settle()
     await pod(cluster, "b", nodeSelector={"disk": "slow"})
     await cluster.pass_time(1)
     assert await outcomes(cluster) == {"a": "Running", "b": "NodeAffinity"}
-    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"labels": {"disk": "slow"}}})
+    await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"labels": {"disk": "slow"}}})
     await cluster.pass_time(60)
     assert await outcomes(cluster) == {"a": "Running", "b": "NodeAffinity"}
 
@@ -109,7 +109,7 @@ async def test_container_status_shows_resources(cluster: WorkloadCluster) -> Non
 
 async def resize(cluster: WorkloadCluster, name: str, cpu: str) -> None:
     patch = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
-    await cluster.change(PODS, name, patch, "resize", lists=True)
+    await cluster.change(PODS, name, patch, part="resize", lists=True)
 
 
 async def allocated_cpu(cluster: WorkloadCluster, name: str) -> str:

@@ -210,7 +210,7 @@ async def test_readiness_gates(cluster: WorkloadCluster) -> None:
     assert condition(created, "ContainersReady")["status"] == "True"
     assert condition(created, "Ready")["reason"] == "ReadinessGatesNotReady"
     conditions = [*created["status"]["conditions"], {"type": "example.com/in", "status": "True"}]
-    await cluster.change(PODS, "a", {"status": {"conditions": conditions}}, "status")
+    await cluster.change(PODS, "a", {"status": {"conditions": conditions}}, part="status")
     assert condition(await cluster.get(PODS, "a"), "Ready")["status"] == "True"
 
 
@@ -244,7 +244,7 @@ async def test_ephemeral_containers_run_until_the_pod_ends(cluster: WorkloadClus
     await pod(cluster)
     await cluster.pass_time(2)
     added = {"name": "look", "image": "busybox"}
-    await cluster.change(PODS, "a", {"spec": {"ephemeralContainers": [added]}}, "ephemeralcontainers", lists=True)
+    await cluster.change(PODS, "a", {"spec": {"ephemeralContainers": [added]}}, part="ephemeralcontainers", lists=True)
     [status] = (await cluster.get(PODS, "a"))["status"]["ephemeralContainerStatuses"]
     assert (status["name"], list(status["state"]), status["ready"]) == ("look", ["running"], False)
     await cluster.pass_time(100)
@@ -264,11 +264,11 @@ async def test_pods_of_other_nodes_are_ignored(cluster: WorkloadCluster) -> None
 
 
 async def test_pods_of_a_silent_node_do_not_change(cluster: WorkloadCluster) -> None:
-    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"annotations": {"probate.dev/silent": "true"}}})
+    await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": "true"}}})
     await pod(cluster)
     await cluster.pass_time(60)
     assert await phase(cluster) == "Pending"
-    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"annotations": {"probate.dev/silent": None}}})
+    await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": None}}})
     await cluster.settle()
     assert await phase(cluster) == "Running"
 

@@ -32,7 +32,7 @@ async def test_no_events_about_pods_of_other_nodes() -> None:
         await cluster.node("real")
         created = await cluster.create(PODS, "a", {"containers": [{"name": "c", "image": "one"}], "nodeName": "real"})
         running = {"name": "c", "image": "one", "imageID": "", "restartCount": 0, "ready": True, "state": {"running": {}}}
-        await cluster.change(PODS, "a", {"status": {"containerStatuses": [{**running, "lastState": {}}]}}, "status")
+        await cluster.change(PODS, "a", {"status": {"containerStatuses": [{**running, "lastState": {}}]}}, part="status")
         await cluster.delete(PODS, created["metadata"]["name"])
         assert await cluster.all(EVENTS) == []
 

@@ -74,13 +74,13 @@ async def test_jobs_complete_or_fail_by_the_exit_codes_of_their_pods(cluster: Wo
 async def test_pods_of_a_silent_node_are_replaced_on_other_nodes(cluster: WorkloadCluster) -> None:
     await cluster.create(DEPLOYMENTS, "web", replicas_of(3))
     await cluster.pass_time(1)
-    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"annotations": {"probate.dev/silent": "true"}}})
+    await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": "true"}}})
     await cluster.pass_time(60 + 301)
     await cluster.pass_time(2)
     alive = [pod for pod in await cluster.pods() if "deletionTimestamp" not in pod["metadata"]]
     assert len(alive) == 3
     assert "node-1" not in {pod["spec"]["nodeName"] for pod in alive}
     [stranded] = [pod for pod in await cluster.pods() if pod["spec"]["nodeName"] == "node-1"]
-    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"annotations": {"probate.dev/silent": None}}})
+    await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": None}}})
     await cluster.pass_time(1)
     assert await cluster.client.get(PODS, NAMESPACE, name_of(stranded)) is None

@@ -184,7 +184,7 @@ async def test_pv_10_pv_12_a_volume_that_was_bound_again_is_not_deleted(stage: W
     assert await phase(stage) == "Failed"  # it is tried again
     with stage.server.line.hold_events("persistentvolumes"):
         freed = {"metadata": {"annotations": {PROVISIONED_BY: "probate.dev/hostpath"}}, "spec": {"claimRef": None}}
-        await stage.client.patch(PERSISTENT_VOLUMES, "", "v", freed)
+        await stage.client.patch(PERSISTENT_VOLUMES, "", "v", change=freed)
         await stage.pass_time(100)
         assert "deletionTimestamp" not in (await found(stage))["metadata"]
     await stage.settle()
@@ -198,7 +198,7 @@ async def test_pv_10_a_volume_that_was_bound_again_is_not_recycled(stage: Worklo
     await stage.create(PODS, "a", {"containers": [{"name": "c", "image": "x"}], "volumes": volumes})
     await stage.delete(PERSISTENT_VOLUME_CLAIMS, "data")
     with stage.server.line.hold_events("persistentvolumes"):
-        await stage.client.patch(PERSISTENT_VOLUMES, "", "v", {"spec": {"claimRef": None}})
+        await stage.client.patch(PERSISTENT_VOLUMES, "", "v", change={"spec": {"claimRef": None}})
         await stage.delete(PODS, "a")
     await stage.settle()
     assert await phase(stage) == "Available"
@@ -246,7 +246,7 @@ async def test_pv_5_a_provisioned_volume_whose_claim_has_another_is_deleted(stag
 async def test_pv_6_a_claim_whose_volume_is_gone_is_lost(stage: WorkloadCluster) -> None:
     await volume(stage)
     await claim(stage)
-    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", {"metadata": {"finalizers": None}})
+    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", change={"metadata": {"finalizers": None}})
     await stage.client.delete(PERSISTENT_VOLUMES, "", "v")
     await stage.settle()
     assert (await phase_and_volume(stage))[0] == "Lost"
@@ -293,7 +293,9 @@ async def test_pv_13_a_volume_that_cannot_be_deleted_is_failed_and_retried(stage
     failed = (await found(stage))["status"]
     assert (failed["phase"], "/data" in failed["message"]) == ("Failed", True)
     assert await events(stage, "v") == ["VolumeFailedDelete"]
-    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", {"metadata": {"annotations": {PROVISIONED_BY: "probate.dev/hostpath"}}})
+    await stage.client.patch(
+        PERSISTENT_VOLUMES, "", "v", change={"metadata": {"annotations": {PROVISIONED_BY: "probate.dev/hostpath"}}}
+    )
     await stage.pass_time(1)
     assert await stage.client.get(PERSISTENT_VOLUMES, "", "v") is None
 
@@ -425,5 +427,5 @@ async def test_a_change_of_the_requested_attributes_class_leaves_the_current_one
     assert (await phase_and_volume(stage))[0] == "Bound"
     await stage.change(PERSISTENT_VOLUME_CLAIMS, "data", {"spec": {"volumeAttributesClassName": "silver"}})
     assert (await stage.get(PERSISTENT_VOLUME_CLAIMS, "data"))["status"]["currentVolumeAttributesClassName"] == "gold"
-    await stage.change(PERSISTENT_VOLUME_CLAIMS, "data", {"status": {"currentVolumeAttributesClassName": "silver"}}, "status")
+    await stage.change(PERSISTENT_VOLUME_CLAIMS, "data", {"status": {"currentVolumeAttributesClassName": "silver"}}, part="status")
     assert (await stage.get(PERSISTENT_VOLUME_CLAIMS, "data"))["status"]["currentVolumeAttributesClassName"] == "silver"

@@ -31,7 +31,7 @@ async def stage() -> AsyncIterator[WorkloadCluster]:
 
 async def volume(stage: WorkloadCluster, phase: str) -> None:
     await stage.client.create(PERSISTENT_VOLUMES, "", {"metadata": {"name": "v"}, "spec": VOLUME})
-    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", {"status": {"phase": phase}}, "status")
+    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", change={"status": {"phase": phase}}, subresource="status")
     await stage.client.delete(PERSISTENT_VOLUMES, "", "v")
     await stage.settle()
 
@@ -45,7 +45,7 @@ async def test_pvp_1_an_unbound_volume_is_removed(stage: WorkloadCluster, phase:
 async def test_pvp_1_a_bound_volume_is_removed_once_it_is_unbound(stage: WorkloadCluster) -> None:
     await volume(stage, "Bound")
     assert await stage.client.get(PERSISTENT_VOLUMES, "", "v") is not None
-    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", {"status": {"phase": "Released"}}, "status")
+    await stage.client.patch(PERSISTENT_VOLUMES, "", "v", change={"status": {"phase": "Released"}}, subresource="status")
     await stage.settle()
     assert await stage.client.get(PERSISTENT_VOLUMES, "", "v") is None
 
@@ -55,7 +55,7 @@ async def test_pvp_1_a_bound_volume_is_removed_once_it_is_unbound(stage: Workloa
 )
 async def test_finalizer_is_added_where_it_is_missing(stage: WorkloadCluster, kind: Any, namespace: str, spec: Object) -> None:
     await stage.client.create(kind, namespace, {"metadata": {"name": "v"}, "spec": spec})
-    await stage.client.patch(kind, namespace, "v", {"metadata": {"finalizers": None}})
+    await stage.client.patch(kind, namespace, "v", change={"metadata": {"finalizers": None}})
     await stage.settle()
     [finalizer] = (await stage.client.get(kind, namespace, "v") or {})["metadata"]["finalizers"]
     assert finalizer.endswith("-protection")
@@ -164,9 +164,9 @@ class Counting:
         self._local, self.stream = LocalTransport(api), LocalTransport(api).stream
         self.number = 0
 
-    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
+    async def send(self, method: str, path: str, *, query: Mapping[str, str], body: bytes, media: str) -> Reply:
         self.number += method == "GET"
-        return await self._local.send(method, path, query, body, media)
+        return await self._local.send(method, path, query=query, body=body, media=media)
 
 
 async def test_pvc_2_concurrent_lists_of_a_namespace_share_one_request(stage: WorkloadCluster) -> None:
@@ -201,7 +201,10 @@ async def test_attributes_class_stays_while_a_claim_or_a_volume_names_it(stage: 
     await stage.create(PERSISTENT_VOLUME_CLAIMS, "a", {**CLAIM, "volumeAttributesClassName": "gold"})
     await stage.create(PERSISTENT_VOLUME_CLAIMS, "b", CLAIM)
     await stage.change(
-        PERSISTENT_VOLUME_CLAIMS, "b", {"status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold"}}}, "status"
+        PERSISTENT_VOLUME_CLAIMS,
+        "b",
+        {"status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold"}}},
+        part="status",
     )
     csi = {"driver": "csi.example.com", "volumeHandle": "h"}
     spec = {name: value for name, value in VOLUME.items() if name != "hostPath"}
@@ -210,7 +213,7 @@ async def test_attributes_class_stays_while_a_claim_or_a_volume_names_it(stage: 
     await delete_class(stage)
     await stage.delete(PERSISTENT_VOLUME_CLAIMS, "a")
     assert await exists(stage)
-    await stage.change(PERSISTENT_VOLUME_CLAIMS, "b", {"status": {"modifyVolumeStatus": None}}, "status")
+    await stage.change(PERSISTENT_VOLUME_CLAIMS, "b", {"status": {"modifyVolumeStatus": None}}, part="status")
     assert await exists(stage)
     await stage.client.delete(PERSISTENT_VOLUMES, "", "v")
     await stage.settle()

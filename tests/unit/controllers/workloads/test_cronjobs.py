@@ -292,7 +292,7 @@ async def finish_jobs(cluster: WorkloadCluster, *jobs: str) -> None:
     for name in jobs:
         times = {"startTime": format_time(1_700_000_000), "completionTime": format_time(1_700_000_001), "succeeded": 1}
         job_status = {**times, "conditions": finished_conditions("SuccessCriteriaMet", "Complete")}
-        await cluster.change(JOBS, name, {"status": job_status}, "status")
+        await cluster.change(JOBS, name, {"status": job_status}, part="status")
 
 
 async def test_cj_4_active_jobs_are_not_history() -> None:
@@ -374,7 +374,7 @@ async def test_existing_job_of_the_scheduled_time_is_not_created_again() -> None
     async with workload_cluster("cronjobs") as cluster:
         owner = await cluster.create(CRON_JOBS, "tick", cron())
         await cluster.pass_time(EARLY)
-        await cluster.change(CRON_JOBS, "tick", {"status": {"active": None, "lastScheduleTime": None}}, "status")
+        await cluster.change(CRON_JOBS, "tick", {"status": {"active": None, "lastScheduleTime": None}}, part="status")
         [job] = await cluster.all(JOBS)
         assert owners_of(job) == [owner["metadata"]["uid"]]
         cron_job_status = await status(cluster)

@@ -30,12 +30,12 @@ def rolling(**details: Any) -> Object:
 async def add_nodes(cluster: WorkloadCluster, *names: str, **labels: str) -> None:
     for name in names:
         await cluster.client.create(NODES, "", {"metadata": {"name": name, "labels": labels}})
-        await cluster.client.patch(NODES, "", name, {"spec": {"taints": None}})  # the server taints new nodes as not ready
+        await cluster.client.patch(NODES, "", name, change={"spec": {"taints": None}})  # the server taints new nodes as not ready
     await cluster.settle()
 
 
 async def change_node(cluster: WorkloadCluster, name: str, change: Object) -> None:
-    await cluster.client.patch(NODES, "", name, change)
+    await cluster.client.patch(NODES, "", name, change=change)
     await cluster.settle()
 
 
@@ -227,7 +227,7 @@ async def test_update_keeps_a_pod_on_a_node_that_accepts_no_replacement(details:
         assert (daemon_set_status["desiredNumberScheduled"], daemon_set_status["updatedNumberScheduled"]) == (1, 1), (
             "the update is over"
         )
-        await cluster.client.patch(NODES, "", "b", {"spec": {"taints": None}})
+        await cluster.client.patch(NODES, "", "b", change={"spec": {"taints": None}})
         await cluster.settle()
         for _ in range(3):
             await make_all_ready(cluster)

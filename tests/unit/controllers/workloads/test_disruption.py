@@ -152,7 +152,7 @@ async def test_evicted_pod_that_is_not_deleted_counts_as_gone_for_two_minutes() 
         await cluster.run(await cluster.pod("a"), await cluster.pod("c"))
         await cluster.create(BUDGETS, "b", budget_spec(minAvailable=1))
         evicted = {"a": format_time(cluster.server.clock.now()), "gone": format_time(cluster.server.clock.now())}
-        await cluster.change(BUDGETS, "b", {"status": {"disruptedPods": evicted}}, "status")
+        await cluster.change(BUDGETS, "b", {"status": {"disruptedPods": evicted}}, part="status")
         assert await counts(cluster) == (0, 1, 1, 2)
         assert list((await cluster.get(BUDGETS, "b"))["status"]["disruptedPods"]) == ["a"]
         await cluster.pass_time(119)

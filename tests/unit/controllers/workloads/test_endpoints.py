@@ -31,7 +31,7 @@ async def create_pod(cluster: WorkloadCluster, name: str, ip: str, *, is_ready: 
     created = await cluster.create(PODS, name, {"containers": containers, **spec}, labels=labels)
     ready = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": "2023-01-01T00:00:00Z"}
     status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "conditions": [ready]}
-    await cluster.change(PODS, name, {"status": status}, "status")
+    await cluster.change(PODS, name, {"status": status}, part="status")
     return created
 
 

@@ -146,7 +146,7 @@ async def test_job_4_interrupted_count_continues_from_the_written_status(is_held
         await cluster.finish(pod)
         uid = pod["metadata"]["uid"]
         job_status = {"uncountedTerminatedPods": {"succeeded": [uid]}, "active": 1}
-        await cluster.change(JOBS, "work", {"status": job_status}, "status")
+        await cluster.change(JOBS, "work", {"status": job_status}, part="status")
         cluster.server._names = ("jobs",)
         async with cluster.server.controlling():
             await cluster.settle()
@@ -162,7 +162,9 @@ async def test_pod_whose_phase_changed_after_it_was_listed_was_listed_twice_and_
         labels = owner["spec"]["template"]["metadata"]["labels"]
         pod = await cluster.pod("done", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
         await cluster.finish(pod, phase=then)
-        await cluster.change(JOBS, "work", {"status": {"uncountedTerminatedPods": {first: [pod["metadata"]["uid"]]}}}, "status")
+        await cluster.change(
+            JOBS, "work", {"status": {"uncountedTerminatedPods": {first: [pod["metadata"]["uid"]]}}}, part="status"
+        )
         cluster.server._names = ("jobs",)
         async with cluster.server.controlling():
             await cluster.delete(PODS, "done")
@@ -201,7 +203,9 @@ async def test_job_5_more_pods_than_fit_in_one_sync_are_all_created_and_counted(
         pods = await cluster.pods()
         assert len(pods) == 520
         for pod in pods:
-            await cluster.client.patch(PODS, NAMESPACE, name_of(pod), {"status": {"phase": "Succeeded"}}, "status")
+            await cluster.client.patch(
+                PODS, NAMESPACE, name_of(pod), change={"status": {"phase": "Succeeded"}}, subresource="status"
+            )
         await cluster.settle()
         assert ((await status(cluster))["succeeded"], condition(await cluster.get(JOBS, "work"), "Complete")["status"]) == (
             520,

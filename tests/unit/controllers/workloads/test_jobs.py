@@ -152,7 +152,7 @@ async def test_job_that_finishes_while_suspended_has_a_start_time() -> None:
     async with workload_cluster() as cluster:
         created = await cluster.create(JOBS, "work", job(1, 1, suspend=True))
         conditions = [{"type": "Suspended", "status": "True"}]
-        await cluster.change(JOBS, "work", {"status": {"conditions": conditions}}, "status")
+        await cluster.change(JOBS, "work", {"status": {"conditions": conditions}}, part="status")
         await cluster.finish(await cluster.pod("late", labels=created["spec"]["template"]["metadata"]["labels"]))
         async with cluster.controllers_running("jobs"):
             complete = await cluster.get(JOBS, "work")

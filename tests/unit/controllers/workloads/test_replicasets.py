@@ -248,7 +248,7 @@ async def test_controller_catches_up_after_downtime() -> None:
             async with cluster.server.controlling():
                 await cluster.settle()
                 assert len(await cluster.pods()) == number
-            await cluster.client.patch(REPLICA_SETS, NAMESPACE, "web", {"spec": {"replicas": 3}})
+            await cluster.client.patch(REPLICA_SETS, NAMESPACE, "web", change={"spec": {"replicas": 3}})
 
 
 async def test_foreground_deletion_waits_for_pods_and_creates_no_new_ones() -> None:

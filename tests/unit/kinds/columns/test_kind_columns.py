@@ -29,7 +29,7 @@ def as_stored(key: str, object_: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["title"])
 def test_an_object_shows_as_kubectl_shows_it(case: dict[str, Any]) -> None:
-    cells = tables.cells(*resource(case["resource"]), as_stored(case["resource"], case["object"]), now=NOW)
+    cells = tables.cells(*resource(case["resource"]), object_=as_stored(case["resource"], case["object"]), now=NOW)
     assert cells == case["cells"]
     assert [type(one) for one in cells] == [type(one) for one in case["cells"]]
     assert len(cells) == len(tables.columns(*resource(case["resource"])))

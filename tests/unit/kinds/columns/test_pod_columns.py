@@ -188,19 +188,19 @@ STATES = {
 @pytest.mark.parametrize("state", STATES)
 def test_a_pods_state_shows_as_ready_status_and_restarts(state: str) -> None:
     object_, *expected = STATES[state]
-    assert tables.cells("", "v1", "pods", object_, now=NOW)[:5] == ["web", *expected, "5m"]
+    assert tables.cells("", "v1", "pods", object_=object_, now=NOW)[:5] == ["web", *expected, "5m"]
 
 
 def test_wide_columns_of_a_placed_pod_tell_where_it_is() -> None:
     gates = {"nodeName": "node-1", "readinessGates": [{"conditionType": "example.com/lb"}, {"conditionType": "example.com/dns"}]}
     told = [{"type": "example.com/lb", "status": "True"}, {"type": "example.com/dns", "status": "False"}]
     object_ = pod(spec=gates, podIP="10.0.0.7", podIPs=[{"ip": "10.0.0.7"}, {"ip": "fd00::7"}], conditions=told)
-    assert tables.cells("", "v1", "pods", object_, now=NOW)[5:] == ["10.0.0.7", "node-1", "<none>", "1/2"]
+    assert tables.cells("", "v1", "pods", object_=object_, now=NOW)[5:] == ["10.0.0.7", "node-1", "<none>", "1/2"]
 
 
 def test_wide_columns_of_a_waiting_pod_are_none_but_for_its_nominated_node() -> None:
     object_ = pod(phase="Pending", nominatedNodeName="node-2")
-    assert tables.cells("", "v1", "pods", object_, now=NOW)[5:] == ["<none>", "<none>", "node-2", "<none>"]
+    assert tables.cells("", "v1", "pods", object_=object_, now=NOW)[5:] == ["<none>", "<none>", "node-2", "<none>"]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -221,4 +221,4 @@ def test_a_pod_template_shows_its_containers_and_labels() -> None:
         "template": {"metadata": {"labels": {"tier": "web", "app": "shop"}}, "spec": {"containers": TWO_CONTAINERS}},
     }
     expected = ["base", "web,log", "nginx:1.27,fluent-bit:3", "app=shop,tier=web"]
-    assert tables.cells("", "v1", "podtemplates", template, now=NOW) == expected
+    assert tables.cells("", "v1", "podtemplates", object_=template, now=NOW) == expected

@@ -39,7 +39,7 @@ def test_columns_are_those_that_kubernetes_has(key: str) -> None:
 def test_every_column_has_a_description_and_a_cell(key: str) -> None:
     columns = tables.columns(*resource(key))
     assert all(one.description for one in columns)
-    assert len(tables.cells(*resource(key), {"metadata": {"name": "x"}}, now=NOW)) == len(columns)
+    assert len(tables.cells(*resource(key), object_={"metadata": {"name": "x"}}, now=NOW)) == len(columns)
 
 
 def test_all_versions_of_a_resource_have_the_same_columns() -> None:
@@ -52,8 +52,8 @@ def test_all_versions_of_a_resource_have_the_same_columns() -> None:
     "key", ["customresourcedefinitions.v1.apiextensions.k8s.io", "roles.v1.rbac.authorization.k8s.io", "new.v1.org"]
 )
 def test_a_resource_without_a_table_of_its_own_shows_name_and_creation(key: str) -> None:
-    assert tables.cells(*resource(key), CONFIG_MAP, now=NOW) == ["settings", "2026-01-01T00:00:00Z"]
-    assert tables.cells(*resource(key), {}, now=NOW) == ["", "0001-01-01T00:00:00Z"]
+    assert tables.cells(*resource(key), object_=CONFIG_MAP, now=NOW) == ["settings", "2026-01-01T00:00:00Z"]
+    assert tables.cells(*resource(key), object_={}, now=NOW) == ["", "0001-01-01T00:00:00Z"]
 
 
 def document(object_: dict[str, Any], plural: str = "configmaps", **options: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import WEBHOOK, sample
 
@@ -20,12 +21,12 @@ def causes(problems: Any) -> Causes:
 
 def refused(kind: str, **changes: Any) -> Causes:
     key, object_ = sample(kind, **changes)
-    return causes(validation.create(*key, object_))
+    return causes(validation.create(GroupVersionKind(*key), object_))
 
 
 def policy(**changes: Any) -> Causes:
     spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}], **changes}
-    return causes(validation.create(*POLICY, {"metadata": {"name": "p"}, "spec": spec}))
+    return causes(validation.create(GroupVersionKind(*POLICY), {"metadata": {"name": "p"}, "spec": spec}))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation as kind_validation
 from probate.kinds.certificates import validation as certificate_validation
 from probate.lib.x509 import pem
@@ -24,7 +25,7 @@ def causes(problems: Any) -> Causes:
 def written(status: dict[str, Any], before: dict[str, Any] | None = None, **spec: Any) -> Causes:
     key, new = sample("CertificateSigningRequest", status=status, **spec)
     _, old = sample("CertificateSigningRequest", status=before or {}, **spec)
-    return causes(kind_validation.status(*key, new, old))
+    return causes(kind_validation.status(GroupVersionKind(*key), new, old))
 
 
 def refused(*fields: str, reason: str = "Invalid") -> Causes:
@@ -56,7 +57,11 @@ def conditions(*types: str, status: str = "True") -> dict[str, Any]:
 def test_conditions_of_signing_requests(part: str, status: dict[str, Any], before: dict[str, Any], expected: Causes) -> None:
     key, new = sample("CertificateSigningRequest", status=status)
     _, old = sample("CertificateSigningRequest", status=before)
-    found = certificate_validation.check_approval(new, old) if part == "approval" else kind_validation.status(*key, new, old)
+    found = (
+        certificate_validation.check_approval(new, old)
+        if part == "approval"
+        else kind_validation.status(GroupVersionKind(*key), new, old)
+    )
     assert causes(found) == expected
 
 
@@ -84,7 +89,7 @@ def test_certificates_are_certificates_and_stay() -> None:
 
 def asked(**spec: Any) -> Causes:
     key, request = sample("CertificateSigningRequest", **{f"spec__{name}": value for name, value in spec.items()})
-    return causes(kind_validation.create(*key, request))
+    return causes(kind_validation.create(GroupVersionKind(*key), request))
 
 
 def test_what_is_asked_for_can_be_read() -> None:
@@ -118,4 +123,4 @@ def test_nobody_asks_the_signer_of_old_any_more_but_who_has_may_stay() -> None:
     legacy = "kubernetes.io/legacy-unknown"
     assert asked(signerName=legacy) == [("spec.signerName", "Invalid")]
     key, request = sample("CertificateSigningRequest", spec__signerName=legacy)
-    assert kind_validation.update(*key, request, request) == []
+    assert kind_validation.update(GroupVersionKind(*key), request, request) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from probate.kinds.core import cluster_status_validation
 
@@ -14,7 +15,7 @@ Causes = list[tuple[str, str]]
 
 def told(kind: str, status: dict[str, Any], before: dict[str, Any] | None = None, **parts: Any) -> Causes:
     new, old = ({"metadata": {}, **parts, "status": one} for one in (status, before or {}))
-    problems = validation.status("", "v1", kind, new, old)
+    problems = validation.status(GroupVersionKind("", "v1", kind), new, old)
     return sorted({(problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems})
 
 

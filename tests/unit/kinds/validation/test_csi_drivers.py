@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -14,13 +15,17 @@ Causes = list[tuple[str, str]]
 
 def refused(kind: str, **changes: Any) -> Causes:
     key, object_ = sample(kind, **changes)
-    return sorted({(one.field, one.reason.removeprefix("FieldValue")) for one in validation.create(*key, object_)})
+    return sorted(
+        {(one.field, one.reason.removeprefix("FieldValue")) for one in validation.create(GroupVersionKind(*key), object_)}
+    )
 
 
 def updated(kind: str, new: dict[str, Any], **old: Any) -> Causes:
     key, before = sample(kind, **old)
     _, after = sample(kind, **{**old, **new})
-    return sorted({(one.field, one.reason.removeprefix("FieldValue")) for one in validation.update(*key, after, before)})
+    return sorted(
+        {(one.field, one.reason.removeprefix("FieldValue")) for one in validation.update(GroupVersionKind(*key), after, before)}
+    )
 
 
 def topologies(*terms: dict[str, list[str]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from probate.api.field_errors import FieldError
+from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.kinds import validation
 from probate.kinds.resource.device_selectors import ENVIRONMENT
@@ -72,17 +73,17 @@ def causes(problems: Any) -> Causes:
 
 
 def created(kind: str, object_: Object) -> Causes:
-    return causes(validation.create(*GROUP, kind, object_))
+    return causes(validation.create(GroupVersionKind(*GROUP, kind), object_))
 
 
 def updated(kind: str, old: Object, new: Object) -> Causes:
-    return causes(validation.update(*GROUP, kind, new, old))
+    return causes(validation.update(GroupVersionKind(*GROUP, kind), new, old))
 
 
 def problems(status: Object, before: Object | None = None, **meta: Any) -> list[FieldError]:
     old = {**claim(exactly(), {"name": "l", "firstAvailable": [alternative()]}), "status": before or {}}
     new = {**copy.deepcopy(old), "metadata": {"name": "x", **meta}, "status": status}
-    return validation.status(*GROUP, "ResourceClaim", new, old)
+    return validation.status(GroupVersionKind(*GROUP, "ResourceClaim"), new, old)
 
 
 def reported(status: Object, before: Object | None = None, **meta: Any) -> Causes:

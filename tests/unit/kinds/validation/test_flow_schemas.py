@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -18,7 +19,9 @@ QUEUING = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 
 def refused(kind: str, **changes: Any) -> Causes:
     key, object_ = sample(kind, **changes)
-    return sorted({(one.field, one.reason.removeprefix("FieldValue")) for one in validation.create(*key, object_)})
+    return sorted(
+        {(one.field, one.reason.removeprefix("FieldValue")) for one in validation.create(GroupVersionKind(*key), object_)}
+    )
 
 
 def in_rule(expected: dict[str, str]) -> Causes:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -20,7 +21,7 @@ def causes(problems: Any) -> Causes:
 def written(status: dict[str, Any], before: dict[str, Any] | None = None, **spec: Any) -> Causes:
     key, new = sample("Job", status=status, **spec)
     _, old = sample("Job", status=before or {}, **spec)
-    return causes(validation.status(*key, new, old))
+    return causes(validation.status(GroupVersionKind(*key), new, old))
 
 
 def refused(*fields: str, reason: str = "Invalid") -> Causes:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from probate.kinds.batch import index_sets
 from support.valid_objects import CONTAINER, JOB_TEMPLATE, sample
@@ -67,7 +68,7 @@ def succeeding(**rule: Any) -> dict[str, Any]:
 )
 def test_limits(changes: dict[str, Any], expected: Causes) -> None:
     key, job = sample("Job", **changes)
-    assert causes(validation.create(*key, job)) == expected
+    assert causes(validation.create(GroupVersionKind(*key), job)) == expected
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_limits(changes: dict[str, Any], expected: Causes) -> None:
 )
 def test_policy_for_failures(changes: dict[str, Any], expected: Causes) -> None:
     key, job = sample("Job", **changes)
-    assert causes(validation.create(*key, job)) == expected
+    assert causes(validation.create(GroupVersionKind(*key), job)) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,14 +131,17 @@ def test_policy_for_failures(changes: dict[str, Any], expected: Causes) -> None:
 )
 def test_policy_for_success(changes: dict[str, Any], expected: Causes) -> None:
     key, job = sample("Job", **changes)
-    assert causes(validation.create(*key, job)) == expected
+    assert causes(validation.create(GroupVersionKind(*key), job)) == expected
 
 
 def test_all_of_it_holds_for_the_jobs_of_a_cron_job() -> None:
     policy = {"rules": [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [0]}}]}
     key, cron_job = sample("CronJob", spec__jobTemplate__spec__podFailurePolicy=policy)
     at = "spec.jobTemplate.spec.podFailurePolicy.rules[0]"
-    assert causes(validation.create(*key, cron_job)) == [(f"{at}.action", "Invalid"), (f"{at}.onExitCodes.values[0]", "Invalid")]
+    assert causes(validation.create(GroupVersionKind(*key), cron_job)) == [
+        (f"{at}.action", "Invalid"),
+        (f"{at}.onExitCodes.values[0]", "Invalid"),
+    ]
 
 
 def with_resources(cpu: str) -> dict[str, Any]:
@@ -173,7 +177,7 @@ TEMPLATE = [("spec.template", "Invalid")]
 def test_what_may_change(old: dict[str, Any], changes: dict[str, Any], expected: Causes) -> None:
     key, before = sample("Job", **old)
     _, after = sample("Job", **old, **changes)
-    assert causes(validation.update(*key, after, before)) == expected
+    assert causes(validation.update(GroupVersionKind(*key), after, before)) == expected
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("0", 1), ("0-3,5,7-8", 7)])

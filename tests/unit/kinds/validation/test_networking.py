@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -16,13 +17,17 @@ INVALID = "Invalid"
 
 def refused(kind: str, **changes: Any) -> Causes:
     key, object_ = sample(kind, **changes)
-    return sorted({(one.field, one.reason.removeprefix("FieldValue")) for one in validation.create(*key, object_)})
+    return sorted(
+        {(one.field, one.reason.removeprefix("FieldValue")) for one in validation.create(GroupVersionKind(*key), object_)}
+    )
 
 
 def updated(kind: str, old: dict[str, Any], new: dict[str, Any]) -> Causes:
     key, before = sample(kind, **old)
     _, after = sample(kind, **new)
-    return sorted({(one.field, one.reason.removeprefix("FieldValue")) for one in validation.update(*key, after, before)})
+    return sorted(
+        {(one.field, one.reason.removeprefix("FieldValue")) for one in validation.update(GroupVersionKind(*key), after, before)}
+    )
 
 
 def block(cidr: str, *exceptions: str) -> dict[str, Any]:

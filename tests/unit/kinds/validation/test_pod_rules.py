@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from probate.api.field_errors import FieldError
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from probate.kinds.core.pods.validation import resize, update
 from support.valid_objects import sample
@@ -30,12 +31,12 @@ def pod(container: dict[str, Any] | None = None, notes: dict[str, str] | None = 
 
 
 def of_container(**container: Any) -> Causes:
-    found = causes(validation.create("", "v1", "Pod", pod(container, terminationGracePeriodSeconds=30)))
+    found = causes(validation.create(GroupVersionKind("", "v1", "Pod"), pod(container, terminationGracePeriodSeconds=30)))
     return [(field.removeprefix(C + "."), reason) for field, reason in found]
 
 
 def of_spec(**spec: Any) -> Causes:
-    return causes(validation.create("", "v1", "Pod", pod(**spec)))
+    return causes(validation.create(GroupVersionKind("", "v1", "Pod"), pod(**spec)))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_nobody_of_windows(name: str) -> None:
 
 def test_a_resize_restarts_nothing_that_is_never_restarted() -> None:
     never = pod({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}, restartPolicy="Never")
-    assert causes(validation.create("", "v1", "Pod", never)) == [(C + ".resizePolicy", "Invalid")]
+    assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), never)) == [(C + ".resizePolicy", "Invalid")]
 
 
 VOLUMES = [{"name": "v", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {"claimName": "x"}}]
@@ -168,7 +169,7 @@ VOLUMES = [{"name": "v", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim":
     ids=lambda value: str(value)[:70],
 )
 def test_mounts_and_devices(container: dict[str, Any], expected: Causes) -> None:
-    found = causes(validation.create("", "v1", "Pod", pod(container, volumes=VOLUMES)))
+    found = causes(validation.create(GroupVersionKind("", "v1", "Pod"), pod(container, volumes=VOLUMES)))
     assert found == [(f"{C}.{field}", reason) for field, reason in expected]
 
 
@@ -293,18 +294,18 @@ def test_containers_of_windows_are_processes_of_the_host_together() -> None:
     one = {"windowsOptions": {"hostProcess": True}}
     mixed = pod({"securityContext": {"windowsOptions": {"hostProcess": False}}}, hostNetwork=True, securityContext=one)
     place = C + ".securityContext.windowsOptions.hostProcess"
-    assert causes(validation.create("", "v1", "Pod", mixed)) == [(place, "Invalid")]
+    assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), mixed)) == [(place, "Invalid")]
     some = pod({"securityContext": one}, hostNetwork=True, initContainers=[{"name": "i", "image": "i"}])
-    assert causes(validation.create("", "v1", "Pod", some)) == [("spec", "Invalid")]
+    assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), some)) == [("spec", "Invalid")]
 
 
 def test_containers_ask_for_no_more_than_the_pod() -> None:
     asked = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}}
     within = pod(asked, resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4"}})
-    assert validation.create("", "v1", "Pod", within) == []
+    assert validation.create(GroupVersionKind("", "v1", "Pod"), within) == []
     beyond = pod(asked, resources={"requests": {"cpu": "1"}, "limits": {"cpu": "3"}})
     expected = [("spec.resources.containers[0][cpu].limits", "Invalid"), ("spec.resources.requests[cpu]", "Invalid")]
-    assert causes(validation.create("", "v1", "Pod", beyond)) == expected
+    assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), beyond)) == expected
 
 
 @pytest.mark.parametrize(
@@ -319,7 +320,9 @@ def test_containers_ask_for_no_more_than_the_pod() -> None:
 )
 def test_parts_of_a_claim_are_used_once_each(claims: list[dict[str, str]], expected: Causes) -> None:
     claimed = pod({"resources": {"claims": claims}}, resourceClaims=[{"name": "x", "resourceClaimName": "y"}])
-    assert causes(validation.create("", "v1", "Pod", claimed)) == [(f"{C}.resources.{field}", reason) for field, reason in expected]
+    assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), claimed)) == [
+        (f"{C}.resources.{field}", reason) for field, reason in expected
+    ]
 
 
 @pytest.mark.parametrize(
@@ -337,13 +340,13 @@ def test_parts_of_a_claim_are_used_once_each(claims: list[dict[str, str]], expec
     ids=str,
 )
 def test_annotations(notes: dict[str, str], expected: Causes) -> None:
-    found = causes(validation.create("", "v1", "Pod", pod(notes=notes)))
+    found = causes(validation.create(GroupVersionKind("", "v1", "Pod"), pod(notes=notes)))
     assert found == [(f"metadata.annotations[{key}]", reason) for key, reason in expected]
 
 
 def test_annotations_of_templates_are_reported_without_metadata() -> None:
     key, deployment = sample("Deployment", spec__template__metadata__annotations={COST: "x"})
-    assert causes(validation.create(*key, deployment)) == [(f"spec.template.annotations[{COST}]", "Invalid")]
+    assert causes(validation.create(GroupVersionKind(*key), deployment)) == [(f"spec.template.annotations[{COST}]", "Invalid")]
 
 
 @pytest.mark.parametrize(
@@ -358,14 +361,14 @@ def test_annotations_of_templates_are_reported_without_metadata() -> None:
     ids=str,
 )
 def test_annotations_that_may_not_change(old: dict[str, str], new: dict[str, str], expected: Causes) -> None:
-    found = validation.update("", "v1", "Pod", pod(notes=new, nodeName="n"), pod(notes=old, nodeName="n"))
+    found = validation.update(GroupVersionKind("", "v1", "Pod"), pod(notes=new, nodeName="n"), pod(notes=old, nodeName="n"))
     assert causes(found) == [(f"metadata.annotations[{key}]", reason) for key, reason in expected]
 
 
 def test_gates_may_go_with_a_node_in_a_template() -> None:
     gated = {"schedulingGates": [{"name": "a"}], "nodeName": "n"}
     key, template = sample("PodTemplate", template__spec={**pod()["spec"], **gated})
-    assert validation.create(*key, template) == []
+    assert validation.create(GroupVersionKind(*key), template) == []
     assert of_spec(**gated) == [("spec.nodeName", "Forbidden")]
 
 
@@ -393,15 +396,15 @@ def nodes(*terms: list[dict[str, Any]]) -> dict[str, Any]:
 )
 def test_a_gated_pod_may_be_narrowed_down(old: dict[str, Any], new: dict[str, Any], expected: Causes) -> None:
     gates: dict[str, Any] = {"schedulingGates": [{"name": "g"}]}
-    assert causes(validation.update("", "v1", "Pod", pod(**gates, **new), pod(**gates, **old))) == expected
+    assert causes(validation.update(GroupVersionKind("", "v1", "Pod"), pod(**gates, **new), pod(**gates, **old))) == expected
 
 
 def test_what_is_told_first_of_a_changed_pod_is_told_alone() -> None:
     more = pod(initContainers=[{"name": "i", "image": "i"}])
     more["spec"]["containers"].append({"name": "d", "image": "i"})
-    assert causes(validation.update("", "v1", "Pod", more, pod())) == [("spec.containers", "Forbidden")]
+    assert causes(validation.update(GroupVersionKind("", "v1", "Pod"), more, pod())) == [("spec.containers", "Forbidden")]
     later = pod(activeDeadlineSeconds=10, hostname="a")
-    assert causes(validation.update("", "v1", "Pod", later, pod(activeDeadlineSeconds=5))) == [
+    assert causes(validation.update(GroupVersionKind("", "v1", "Pod"), later, pod(activeDeadlineSeconds=5))) == [
         ("spec.activeDeadlineSeconds", "Invalid")
     ]
 

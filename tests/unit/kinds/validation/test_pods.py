@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from probate.api.field_errors import FieldError
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from probate.kinds.core.pods.validation import resize, update
 from support.valid_objects import CONTAINER, POD_SPEC
@@ -20,7 +21,7 @@ def causes(problems: list[FieldError]) -> Causes:
 
 
 def of_spec(**changes: Any) -> Causes:
-    return causes(validation.create("", "v1", "Pod", {"spec": {**POD_SPEC, **changes}}))
+    return causes(validation.create(GroupVersionKind("", "v1", "Pod"), {"spec": {**POD_SPEC, **changes}}))
 
 
 def of_container(**changes: Any) -> Causes:
@@ -29,7 +30,7 @@ def of_container(**changes: Any) -> Causes:
 
 def updated(old: dict[str, Any] | None = None, **changes: Any) -> Causes:
     before = {**POD_SPEC, **(old or {})}
-    return causes(validation.update("", "v1", "Pod", {"spec": {**before, **changes}}, {"spec": before}))
+    return causes(validation.update(GroupVersionKind("", "v1", "Pod"), {"spec": {**before, **changes}}, {"spec": before}))
 
 
 @pytest.mark.parametrize(
@@ -263,8 +264,8 @@ def test_a_bad_volume_cannot_be_mounted() -> None:
 
 def test_images_in_templates_may_have_spaces() -> None:
     spec = {**POD_SPEC, "containers": [{**CONTAINER, "image": " "}]}
-    assert validation.create("", "v1", "PodTemplate", {"template": {"spec": spec}}) == []
-    assert causes(validation.create("", "v1", "Pod", {"spec": spec})) == [(C + ".image", "Invalid")]
+    assert validation.create(GroupVersionKind("", "v1", "PodTemplate"), {"template": {"spec": spec}}) == []
+    assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), {"spec": spec})) == [(C + ".image", "Invalid")]
 
 
 def test_ephemeral_containers_may_be_added_and_stay() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from probate.api import metadata, names
 from probate.api.field_errors import FieldError
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import SAMPLES, Key, sample
 
@@ -46,7 +47,7 @@ def causes(problems: list[FieldError]) -> list[tuple[str, str]]:
 
 def refused(kind: str, **changes: Any) -> list[tuple[str, str]]:
     key, object_ = sample(kind, **changes)
-    return causes(validation.create(*key, object_))
+    return causes(validation.create(GroupVersionKind(*key), object_))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
@@ -57,7 +58,7 @@ def test_what_kubernetes_refuses_is_refused_alike(case: dict[str, Any]) -> None:
     body = case["request"]["body"]
     meta = {**body.get("metadata", {}), **({"namespace": "n"} if is_namespaced else {})}
     problems = metadata.validate_create(meta, is_namespaced=is_namespaced, name_rule=names.name_rule(group, kind))
-    problems += validation.create(group, "v1", kind, {**body, "metadata": meta})
+    problems += validation.create(GroupVersionKind(group, "v1", kind), {**body, "metadata": meta})
     assert causes(problems) == sorted((cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in case["causes"])
 
 
@@ -68,13 +69,13 @@ def test_enough_was_recorded() -> None:
 @pytest.mark.parametrize("key", SAMPLES, ids=lambda key: f"{key[2]}.{key[1]}")
 def test_good_objects_have_no_problems(key: Key) -> None:
     object_ = {"metadata": {"name": "x", "namespace": "n"}, **SAMPLES[key]}
-    assert validation.create(*key, object_) == []
-    assert validation.update(*key, copy.deepcopy(object_), object_) == []
+    assert validation.create(GroupVersionKind(*key), object_) == []
+    assert validation.update(GroupVersionKind(*key), copy.deepcopy(object_), object_) == []
 
 
 def test_kinds_without_rules_have_no_problems() -> None:
-    assert validation.create("example.com", "v1", "Thing", {}) == []
-    assert validation.update("example.com", "v1", "Thing", {"a": 1}, {}) == []
+    assert validation.create(GroupVersionKind("example.com", "v1", "Thing"), {}) == []
+    assert validation.update(GroupVersionKind("example.com", "v1", "Thing"), {"a": 1}, {}) == []
 
 
 WORKLOADS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
@@ -455,9 +456,9 @@ def spoil(value: Any, random: Random) -> Any:
 
 
 @settings(max_examples=300)
-@given(st.sampled_from(list(SAMPLES)), st.integers(0, 2**64).map(Random))
+@given(st.sampled_from(list(SAMPLES)), st.integers(0, 2**64).map(Random))  # noqa: S311 nothing here is secret
 def test_no_object_of_the_right_types_breaks_the_checks(key: Key, random: Random) -> None:
     new, old = spoil(SAMPLES[key], random) or {}, spoil(SAMPLES[key], random) or {}
-    assert all(problem.reason.startswith("FieldValue") for problem in validation.create(*key, new))
-    updated = validation.update(*key, new, old)
+    assert all(problem.reason.startswith("FieldValue") for problem in validation.create(GroupVersionKind(*key), new))
+    updated = validation.update(GroupVersionKind(*key), new, old)
     assert len(set(updated)) == len(updated)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -20,7 +21,7 @@ def causes(problems: Any) -> Causes:
 def written(kind: str, status: dict[str, Any], before: dict[str, Any] | None = None, **spec: Any) -> Causes:
     key, new = sample(kind, status=status, **spec)
     _, old = sample(kind, status=before or {}, **spec)
-    return causes(validation.status(*key, new, old))
+    return causes(validation.status(GroupVersionKind(*key), new, old))
 
 
 def refused(*fields: str, reason: str = "Invalid") -> Causes:
@@ -177,7 +178,7 @@ def test_what_was_found_in_a_policy_says_what_and_where() -> None:
     status = {"typeChecking": {"expressionWarnings": [{}]}, "conditions": [{**CONDITION, "reason": ""}]}
     at = "status.typeChecking.expressionWarnings[0]"
     expected = [("status.conditions[0].reason", "Required"), (f"{at}.fieldRef", "Required"), (f"{at}.warning", "Required")]
-    assert causes(validation.status(*key, {"status": status}, {})) == expected
+    assert causes(validation.status(GroupVersionKind(*key), {"status": status}, {})) == expected
 
 
 def test_addresses_of_an_ingress_that_it_has_already_are_kept() -> None:

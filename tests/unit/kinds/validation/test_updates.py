@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import CLAIM, JOB_TEMPLATE, TEMPLATE, sample
 
@@ -20,7 +21,7 @@ BOUND = {"status__phase": "Bound", "status__capacity": {"storage": "1Gi"}}
 def updated(kind: str, old: dict[str, Any], changes: dict[str, Any]) -> Causes:
     key, before = sample(kind, **old)
     _, after = sample(kind, **old, **changes) if not old.keys() & changes.keys() else sample(kind, **{**old, **changes})
-    problems = validation.update(*key, after, before)
+    problems = validation.update(GroupVersionKind(*key), after, before)
     return sorted((problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems)
 
 
@@ -178,7 +179,7 @@ def test_what_may_change(kind: str, old: dict[str, Any], changes: dict[str, Any]
 
 def test_a_problem_that_both_checks_find_is_reported_once() -> None:
     key, pod = sample("Pod", spec__containers__0__image="")
-    problems = validation.update(*key, pod, pod)
+    problems = validation.update(GroupVersionKind(*key), pod, pod)
     assert [problem.field for problem in problems] == ["spec.containers[0].image"]
 
 
@@ -188,4 +189,4 @@ def test_empty_and_absent_are_the_same() -> None:
     )
     _, new = sample("StatefulSet", spec__template=TEMPLATE)
     new["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "v", "labels": {}}, "spec": {**CLAIM, "volumeName": ""}}]
-    assert validation.update(*key, new, old) == []
+    assert validation.update(GroupVersionKind(*key), new, old) == []

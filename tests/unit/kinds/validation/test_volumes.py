@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from probate.api.field_errors import FieldError
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -23,13 +24,13 @@ def causes(problems: list[FieldError]) -> Causes:
 
 def of_pod(*volumes: dict[str, Any], name: str = "p") -> Causes:
     spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [{"name": f"v{at}", **one} for at, one in enumerate(volumes)]}
-    return causes(validation.create("", "v1", "Pod", {"metadata": {"name": name}, "spec": spec}))
+    return causes(validation.create(GroupVersionKind("", "v1", "Pod"), {"metadata": {"name": name}, "spec": spec}))
 
 
 def of_persistent_volume(**source: Any) -> Causes:
     key, volume = sample("PersistentVolume", spec__hostPath=None)
     volume["spec"] |= source
-    return causes(validation.create(*key, volume))
+    return causes(validation.create(GroupVersionKind(*key), volume))
 
 
 NEEDS: list[tuple[str, dict[str, Any], Causes]] = [
@@ -135,7 +136,7 @@ def test_claim_that_is_made_for_the_pod_is_not_one_to_name() -> None:
 def test_image_of_a_volume_may_be_filled_in_later_in_a_template() -> None:
     key, template = sample("PodTemplate", template__spec={"containers": [{"name": "c", "image": "i"}], "volumes": []})
     template["template"]["spec"]["volumes"] = [{"name": "v", "image": {}}]
-    assert validation.create(*key, template) == []
+    assert validation.create(GroupVersionKind(*key), template) == []
 
 
 SECRET = {"name": "s", "namespace": "n"}

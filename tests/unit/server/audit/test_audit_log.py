@@ -123,7 +123,7 @@ async def test_request_refused_by_a_later_check_was_allowed_by_rbac(server: Rbac
     )
     path = "/apis/rbac.authorization.k8s.io/v1/namespaces/a/roles"
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
-    assert (await server.ask_as("ann", "POST", path, {"metadata": {"name": "r"}, "rules": [rule]})).code == 403
+    assert (await server.ask_as("ann", "POST", path, body={"metadata": {"name": "r"}, "rules": [rule]})).code == 403
     assert (await log.events())[-1]["annotations"]["authorization.k8s.io/decision"] == "allow"
 
 
@@ -292,8 +292,8 @@ async def test_unexpected_failure_is_recorded_as_panic(
 
 async def test_requests_of_controllers_are_recorded(server: RbacServer, log: AuditLogReader) -> None:
     own = LocalTransport(server.api, service_account_user("kube-system", "job-controller"))
-    await own.send("GET", "/apis/batch/v1/jobs", {"limit": "5"}, b"", "application/json")
-    code, _ = await own.send("DELETE", "/api/v1/nodes/n", {}, b"", "application/json")
+    await own.send("GET", "/apis/batch/v1/jobs", query={"limit": "5"}, body=b"", media="application/json")
+    code, _ = await own.send("DELETE", "/api/v1/nodes/n", query={}, body=b"", media="application/json")
     listed, refused = await log.events()
     assert (listed["user"]["username"], listed["userAgent"]) == ("system:serviceaccount:kube-system:job-controller", "probate")
     assert listed["requestURI"] == "/apis/batch/v1/jobs?limit=5"

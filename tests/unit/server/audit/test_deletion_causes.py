@@ -37,7 +37,7 @@ async def running_with_controllers(
         server.__class__ = RbacServer
         assert isinstance(server, RbacServer)
         await rbac_roles.ensure_roles(server.api)
-        async with run_all(server.api, server.clock, names, Settings(**settings)):
+        async with run_all(server.api, server.clock, names, settings=Settings(**settings)):
             yield server
 
 
@@ -142,7 +142,7 @@ async def test_chain_leads_from_the_object_to_the_root(server: RbacServer, log: 
     created = [await server.create("configmaps", "default", {"metadata": {"name": "m0"}})]
     for number in range(1, 5):
         created.append(await server.create("configmaps", "default", owned(f"m{number}", created[-1], blocks=True)))
-    asked = await server.ask_as("ann", "DELETE", f"{MAPS}/m0", {"propagationPolicy": policy})
+    asked = await server.ask_as("ann", "DELETE", f"{MAPS}/m0", body={"propagationPolicy": policy})
     await wait_until_gone(server, f"{MAPS}/m4")
     await wait_until_gone(server, f"{MAPS}/m0")
     [last] = await events_by(log, "generic-garbage-collector", name_wanted="m4")

@@ -163,22 +163,22 @@ async def test_update_that_creates_needs_create(server: RbacServer) -> None:
     path, body = "/apis/coordination.k8s.io/v1/namespaces/a/leases/l", {"metadata": {"name": "l"}}
     rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     await server.grant("ann", {"verbs": ["update"], **rule}, namespace="a")
-    refused = await server.ask_as("ann", "PUT", path, body)
+    refused = await server.ask_as("ann", "PUT", path, body=body)
     assert refused.code == 403
     assert 'cannot create resource "leases"' in refused.json["message"]
     await server.grant("bob", {"verbs": ["update", "create"], **rule}, namespace="a")
-    assert (await server.ask_as("bob", "PUT", path, body)).code == 201
+    assert (await server.ask_as("bob", "PUT", path, body=body)).code == 201
 
 
 async def test_apply_that_creates_needs_create(server: RbacServer) -> None:
     await server.grant("ann", {"verbs": ["patch"], "apiGroups": [""], "resources": ["configmaps"]}, namespace="a")
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
     request: dict[str, Any] = {"query": {"fieldManager": "m"}, "media": "application/apply-patch+yaml"}
-    refused = await server.ask_as("ann", "PATCH", f"{MAPS}/x", document, **request)
+    refused = await server.ask_as("ann", "PATCH", f"{MAPS}/x", body=document, **request)
     assert refused.code == 403
     assert 'cannot create resource "configmaps"' in refused.json["message"]
     await server.create("configmaps", "a", {"metadata": {"name": "x"}})
-    assert (await server.ask_as("ann", "PATCH", f"{MAPS}/x", document, **request)).code == 200
+    assert (await server.ask_as("ann", "PATCH", f"{MAPS}/x", body=document, **request)).code == 200
 
 
 async def test_non_resource_paths(server: RbacServer) -> None:
@@ -296,7 +296,7 @@ class TestEscalation:
     async def _role(self, server: RbacServer, *rules: dict[str, Any], method: str = "POST", user: str = "ann") -> Response:
         path = f"{RBAC}/namespaces/a/roles" + ("/r" if method != "POST" else "")
         media = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        return await server.ask_as(user, method, path, {"metadata": {"name": "r"}, "rules": list(rules)}, media=media)
+        return await server.ask_as(user, method, path, body={"metadata": {"name": "r"}, "rules": list(rules)}, media=media)
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
     async def test_role_may_have_rules_that_its_author_has(self, server: RbacServer, method: str) -> None:
@@ -324,7 +324,7 @@ class TestEscalation:
             "rules": [self.SECRETS],
         }
         request: dict[str, Any] = {"query": {"fieldManager": "m"}, "media": "application/apply-patch+yaml"}
-        assert (await server.ask_as("ann", "PATCH", f"{RBAC}/namespaces/a/roles/r", document, **request)).code == 403
+        assert (await server.ask_as("ann", "PATCH", f"{RBAC}/namespaces/a/roles/r", body=document, **request)).code == 403
         assert (await server.request("GET", f"{RBAC}/namespaces/a/roles/r")).code == 404
 
     async def test_escalate_verb_skips_the_check(self, server: RbacServer) -> None:
@@ -337,22 +337,22 @@ class TestEscalation:
         assert (await server.request("POST", f"{RBAC}/namespaces/a/roles", body)).code == 201
         path, media = f"{RBAC}/namespaces/a/roles/r", "application/merge-patch+json"
         for change, code in (({"finalizers": ["a.example.com/b"]}, 200), ({"labels": {"a": "b"}}, 403), ({}, 200)):
-            assert (await server.ask_as("ann", "PATCH", path, {"metadata": change}, media=media)).code == code, change
+            assert (await server.ask_as("ann", "PATCH", path, body={"metadata": change}, media=media)).code == code, change
         assert (await self._role(server, self.SECRETS, READ, method="PUT")).code == 403
 
     async def test_aggregated_role_needs_all_rights(self, server: RbacServer) -> None:
         await server.grant("bob", {**self.WRITE_ROLES, "verbs": ["create"]}, READ)
         selectors = [{"matchLabels": {"a": "b"}}]
         body = {"metadata": {"name": "sum"}, "aggregationRule": {"clusterRoleSelectors": selectors}}
-        refused = await server.ask_as("bob", "POST", f"{RBAC}/clusterroles", body)
+        refused = await server.ask_as("bob", "POST", f"{RBAC}/clusterroles", body=body)
         assert refused.code == 403
         assert '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}' in refused.json["message"]
-        assert (await server.ask_as("bob", "POST", f"{RBAC}/clusterroles", body, groups=("system:masters",))).code == 201
+        assert (await server.ask_as("bob", "POST", f"{RBAC}/clusterroles", body=body, groups=("system:masters",))).code == 201
 
     async def _binding(self, server: RbacServer, role: str, kind: str = "ClusterRole") -> Response:
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
         body = {"metadata": {"name": "b"}, "roleRef": reference, "subjects": [{"kind": "User", "name": "ann"}]}
-        return await server.ask_as("ann", "POST", f"{RBAC}/namespaces/a/rolebindings", body)
+        return await server.ask_as("ann", "POST", f"{RBAC}/namespaces/a/rolebindings", body=body)
 
     async def test_binding_to_a_role_whose_rules_the_author_has(self, server: RbacServer) -> None:
         assert (await self._role(server, READ)).code == 201
@@ -376,7 +376,7 @@ class TestEscalation:
         name = (await server.bind("bob", "ClusterRole", "cluster-admin", namespace="a")).json["metadata"]["name"]
         change = {"subjects": [{"kind": "User", "name": "ann"}]}
         path, media = f"{RBAC}/namespaces/a/rolebindings/{name}", "application/merge-patch+json"
-        assert (await server.ask_as("ann", "PATCH", path, change, media=media)).code == 403
+        assert (await server.ask_as("ann", "PATCH", path, body=change, media=media)).code == 403
 
     async def test_rules_with_too_many_combinations_are_refused_and_stall_nobody(self, server: RbacServer) -> None:
         many = [str(number) for number in range(500)]

@@ -28,7 +28,7 @@ def reference(owner: Any, **other: Any) -> Any:
 
 async def refer(server: RbacServer, *references: Any, path: str = MAPS, name: str = "x", who: str = "") -> Response:
     body = {"metadata": {"name": name, "ownerReferences": list(references)}}
-    return await (server.ask_as(who, "POST", path, body) if who else server.request("POST", path, body))
+    return await (server.ask_as(who, "POST", path, body=body) if who else server.request("POST", path, body))
 
 
 def warning(response: Response) -> str:

@@ -41,21 +41,21 @@ def dependent(*references: Any) -> Any:
 
 
 async def create(server: RbacServer, body: Any) -> Response:
-    return await server.ask_as("ann", "POST", MAPS, body)
+    return await server.ask_as("ann", "POST", MAPS, body=body)
 
 
 async def patch(server: RbacServer, body: Any) -> Response:
     await server.create("configmaps", "a", {"metadata": {"name": "x"}})
-    return await server.ask_as("ann", "PATCH", f"{MAPS}/x", body, media=MERGE)
+    return await server.ask_as("ann", "PATCH", f"{MAPS}/x", body=body, media=MERGE)
 
 
 async def update(server: RbacServer, body: Any) -> Response:
     await server.create("configmaps", "a", {"metadata": {"name": "x"}})
-    return await server.ask_as("ann", "PUT", f"{MAPS}/x", body)
+    return await server.ask_as("ann", "PUT", f"{MAPS}/x", body=body)
 
 
 async def apply(server: RbacServer, body: Any) -> Response:
-    return await server.ask_as("ann", "PATCH", f"{MAPS}/x", body, media=APPLY, query={"fieldManager": "ann"})
+    return await server.ask_as("ann", "PATCH", f"{MAPS}/x", body=body, media=APPLY, query={"fieldManager": "ann"})
 
 
 WAYS = {"create": create, "patch": patch, "update": update, "apply": apply}
@@ -85,7 +85,7 @@ async def test_missing_and_mismatched_owners_get_the_same_error(server: RbacServ
     await server.grant("ann", FINALIZERS, namespace="a")
     absent = await WAYS[way](server, dependent(reference()))
     await uid_of(server)
-    another = await server.ask_as("ann", "POST", MAPS, dependent(reference()))
+    another = await server.ask_as("ann", "POST", MAPS, body=dependent(reference()))
     assert (absent.code, another.code) == (422, 422)
     assert absent.json["details"]["causes"] == another.json["details"]["causes"]
     assert "there is no Secret owner with the uid u, so it cannot be blocked" in absent.json["message"]
@@ -94,10 +94,10 @@ async def test_missing_and_mismatched_owners_get_the_same_error(server: RbacServ
 async def test_check_can_be_switched_off(server: RbacServer) -> None:
     server.api.owner_permission_mode = OwnerChecks.NONE
     assert (await create(server, dependent(reference()))).code == 201
-    less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+    less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", body={"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 403
     await server.grant("bob", {**WRITE, "verbs": ["patch"]}, namespace="a")
-    less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+    less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", body={"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 200
 
 
@@ -142,7 +142,9 @@ async def test_owner_of_an_unknown_kind_cannot_be_blocked(server: RbacServer) ->
 async def test_non_blocking_reference_takes_a_right_only_if_configured(server: RbacServer) -> None:
     assert (await create(server, dependent(reference(blocks=False), reference(uid="v", blocks=None)))).code == 201
     server.api.owner_permission_mode = OwnerChecks.ALL
-    refused = await server.ask_as("ann", "POST", MAPS, {"metadata": {"name": "y", "ownerReferences": [reference(blocks=None)]}})
+    refused = await server.ask_as(
+        "ann", "POST", MAPS, body={"metadata": {"name": "y", "ownerReferences": [reference(blocks=None)]}}
+    )
     assert [item["field"] for item in refused.json["details"]["causes"]] == ["metadata.ownerReferences[0]"]
 
 
@@ -150,18 +152,18 @@ async def test_non_blocking_reference_takes_a_right_only_if_configured(server: R
 async def test_existing_references_may_stay(server: RbacServer, owners: OwnerChecks) -> None:
     server.api.owner_permission_mode = owners
     await server.create("configmaps", "a", dependent(reference()))
-    response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"data": {"a": "b"}}, media=MERGE)
+    response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", body={"data": {"a": "b"}}, media=MERGE)
     assert response.code == 200
-    less = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+    less = await server.ask_as("ann", "PATCH", f"{MAPS}/x", body={"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 200
-    again = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
+    again = await server.ask_as("ann", "PATCH", f"{MAPS}/x", body={"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
     assert again.code == 422
     assert (await server.request("GET", f"{MAPS}/x")).json["metadata"].get("ownerReferences") is None
 
 
 async def test_reference_that_begins_to_block_takes_the_right(server: RbacServer) -> None:
     await server.create("configmaps", "a", dependent(reference(blocks=False)))
-    response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
+    response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", body={"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
     assert response.code == 422
 
 

@@ -121,7 +121,7 @@ async def ask(server: RbacServer, user: str, permission: Permission, method: str
     if permission.verb == "update":  # without this, an update of a missing object would create it if create is allowed too
         body = {"metadata": {"uid": "another"}}
     media = "application/merge-patch+json" if permission.verb == "patch" else "application/json"
-    return await server.ask_as(user, method or VERBS[permission.verb], permission.path, body, query=query, media=media)
+    return await server.ask_as(user, method or VERBS[permission.verb], permission.path, body=body, query=query, media=media)
 
 
 async def test_resources(server: RbacServer) -> None:

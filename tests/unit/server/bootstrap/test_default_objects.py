@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from probate.kinds.flowcontrol import bootstrap_flows
 from probate.server.bootstrap import default_objects
@@ -106,9 +107,9 @@ async def test_unchanged_objects_follow_new_defaults(server: InProcessServer) ->
 def test_flows_have_no_problems() -> None:
     kinds = {bootstrap_flows.SCHEMAS: "FlowSchema", bootstrap_flows.LEVELS: "PriorityLevelConfiguration"}
     for seed in bootstrap_flows.bootstrap_objects():
-        assert validation.create(bootstrap_flows.GROUP, "v1", kinds[seed.resource], seed.object) == [], seed.object["metadata"][
-            "name"
-        ]
+        assert validation.create(GroupVersionKind(bootstrap_flows.GROUP, "v1", kinds[seed.resource]), seed.object) == [], (
+            seed.object["metadata"]["name"]
+        )
 
 
 async def test_starting_does_not_modify_the_seeds() -> None:

@@ -23,7 +23,7 @@ async def server() -> AsyncIterator[RbacServer]:
 
 async def may(server: RbacServer, user_name: str, attributes: dict[str, str]) -> Any:
     kind = "nonResourceAttributes" if "path" in attributes else "resourceAttributes"
-    response = await server.ask_as(user_name, "POST", f"{ACCESS}/selfsubjectaccessreviews", {"spec": {kind: attributes}})
+    response = await server.ask_as(user_name, "POST", f"{ACCESS}/selfsubjectaccessreviews", body={"spec": {kind: attributes}})
     assert response.code == 201, response.body
     return response.json["status"]
 
@@ -143,16 +143,16 @@ async def test_a_local_review_is_about_its_namespace(server: RbacServer) -> None
 
 async def test_subject_access_review_needs_a_right(server: RbacServer) -> None:
     spec = {"spec": {"user": "bob", "resourceAttributes": LIST}}
-    assert (await server.ask_as("ann", "POST", f"{ACCESS}/subjectaccessreviews", spec)).code == 403
-    assert (await server.ask_as("ann", "POST", f"{PEOPLE}/tokenreviews", {"spec": {"token": "x"}})).code == 403
+    assert (await server.ask_as("ann", "POST", f"{ACCESS}/subjectaccessreviews", body=spec)).code == 403
+    assert (await server.ask_as("ann", "POST", f"{PEOPLE}/tokenreviews", body={"spec": {"token": "x"}})).code == 403
     await server.bind("ann", "ClusterRole", "system:auth-delegator")
-    assert (await server.ask_as("ann", "POST", f"{ACCESS}/subjectaccessreviews", spec)).code == 201
-    assert (await server.ask_as("ann", "POST", f"{PEOPLE}/tokenreviews", {"spec": {"token": "x"}})).code == 201
+    assert (await server.ask_as("ann", "POST", f"{ACCESS}/subjectaccessreviews", body=spec)).code == 201
+    assert (await server.ask_as("ann", "POST", f"{PEOPLE}/tokenreviews", body={"spec": {"token": "x"}})).code == 201
 
 
 async def rules(server: RbacServer, user_name: str, namespace: str, **fields: Any) -> Any:
     body = {"spec": {"namespace": namespace}}
-    return (await server.ask_as(user_name, "POST", f"{ACCESS}/selfsubjectrulesreviews", body, **fields)).json["status"]
+    return (await server.ask_as(user_name, "POST", f"{ACCESS}/selfsubjectrulesreviews", body=body, **fields)).json["status"]
 
 
 async def test_self_subject_rules_review(server: RbacServer) -> None:
@@ -173,7 +173,7 @@ async def test_self_subject_rules_review(server: RbacServer) -> None:
 
 async def test_self_subject_review(server: RbacServer) -> None:
     headers = [(b"impersonate-uid", b"7"), (b"impersonate-extra-team", b"t")]
-    response = await server.ask_as("ann", "POST", f"{PEOPLE}/selfsubjectreviews", {}, groups=("g",), headers=headers)
+    response = await server.ask_as("ann", "POST", f"{PEOPLE}/selfsubjectreviews", body={}, groups=("g",), headers=headers)
     expected = {"username": "ann", "uid": "7", "groups": ["g", "system:authenticated"], "extra": {"team": ["t"]}}
     assert response.json["status"] == {"userInfo": expected}
     assert (response.code, response.json["kind"], response.json["apiVersion"]) == (

@@ -24,7 +24,7 @@ def _find_all(meter: Meter, text: str, pattern: str) -> list[str]:
 
 
 @function("string::findAll(string, int) -> list<string>", cost=lambda text, pattern, _: matching(text, pattern), grows=first)
-def _up_to(meter: Meter, text: str, pattern: str, limit: int) -> list[str]:
+def _up_to(meter: Meter, text: str, pattern: str, limit: int) -> list[str]:  # noqa: PLR0917 CEL passes arguments by position
     found: list[str] = []
     machine, at, last = automaton(pattern), 0, -1
     meter.charge(len(text) // 3)

@@ -68,11 +68,11 @@ def broken_rules(value: Any, schema: Schema, old: Any = None, *, is_root: bool =
     before = _OldValue() if old is None else _before(adapt(old), adapt(value), is_same=False)
     walk = _Walk()
     with suppress(_Stop):
-        walk.visit(rules.root, adapt(value), before, FieldPath())
+        walk.visit(rules.root, adapt(value), before, path=FieldPath())
     return walk.found
 
 
-def add_broken_rules(found: list[FieldError], value: Any, schema: Schema, old: Any = None) -> list[FieldError]:
+def add_broken_rules(found: list[FieldError], value: Any, schema: Schema, *, old: Any = None) -> list[FieldError]:
     """Returns `found` plus the rule violations. Skips the rules if the problems in `found` make them pointless."""
     if any(one.reason in BLOCKING for one in found):
         return [*found, invalid(FieldPath(NO_PATH), None, NOT_CHECKED)]
@@ -93,37 +93,37 @@ class _Walk:
         self.found: list[FieldError] = []
         self._budget = PER_OBJECT
 
-    def visit(self, level: Level, value: Any, before: _OldValue, path: FieldPath) -> None:
+    def visit(self, level: Level, value: Any, before: _OldValue, *, path: FieldPath) -> None:
         """Evaluates the rules of this value and of its descendants."""
         if value is None:
             return
         for rule in level.rules:
-            self._evaluate_rule(rule, level.schema, value, before, path)
+            self._evaluate_rule(rule, level.schema, value, before=before, path=path)
         if isinstance(value, dict):
-            self._fields(level, value, before, path)
+            self._fields(level, value, before, path=path)
         elif isinstance(value, list) and level.items is not None:
-            self._items(level, level.items, value, before, path)
+            self._items(level, level.items, value, before=before, path=path)
 
-    def _fields(self, level: Level, value: dict[str, Any], before: _OldValue, path: FieldPath) -> None:
+    def _fields(self, level: Level, value: dict[str, Any], before: _OldValue, *, path: FieldPath) -> None:
         old_values = before.old if isinstance(before.old, dict) else {}
         if level.values is not None:
             for name, one in value.items():
-                self.visit(level.values, one, _before(old_values.get(name, UNSET), one, is_same=before.is_same), path @ name)
+                self.visit(level.values, one, _before(old_values.get(name, UNSET), one, is_same=before.is_same), path=path @ name)
         for name, below in level.properties.items():
             if name in value:
                 self.visit(
-                    below, value[name], _before(old_values.get(name, UNSET), value[name], is_same=before.is_same), path / name
+                    below, value[name], _before(old_values.get(name, UNSET), value[name], is_same=before.is_same), path=path / name
                 )
 
-    def _items(self, level: Level, items: Level, value: list[Any], before: _OldValue, path: FieldPath) -> None:
+    def _items(self, level: Level, items: Level, value: list[Any], *, before: _OldValue, path: FieldPath) -> None:
         keys = level.schema.map_keys
         is_keyed = level.schema.list_type == "map" and isinstance(before.old, list)
         old_values = {identity(one, keys): one for one in before.old} if is_keyed else {}
         for index, one in enumerate(value):
             old = old_values.get(identity(one, keys), UNSET) if old_values else UNSET
-            self.visit(items, one, _before(old, one, is_same=before.is_same), path / index)
+            self.visit(items, one, _before(old, one, is_same=before.is_same), path=path / index)
 
-    def _evaluate_rule(self, rule: Rule, schema: Schema, value: Any, before: _OldValue, path: FieldPath) -> None:
+    def _evaluate_rule(self, rule: Rule, schema: Schema, value: Any, *, before: _OldValue, path: FieldPath) -> None:
         if isinstance(rule.program, CompileError):
             self._add(invalid(path, schema.type, f"rule compile error: {rule.program}"))
             return
@@ -133,12 +133,12 @@ class _Walk:
         try:
             holds = self._run_program(rule.program, variables)
         except OutOfBudget as error:
-            self._stop_over_budget(error, rule, schema, path)
+            self._stop_over_budget(error, rule, schema, path=path)
         except CelError as error:
-            self._add(_failed(error, rule, schema, path))
+            self._add(_failed(error, rule, schema, path=path))
         else:
             if holds is not True and (rule.uses_old or not before.is_same):
-                self._add(self._problem(rule, schema, variables, path))
+                self._add(self._problem(rule, schema, variables, path=path))
 
     def _run_program(self, program: Program, variables: list[Any]) -> Any:
         limit = min(PER_CALL, self._budget)
@@ -148,14 +148,14 @@ class _Walk:
         finally:
             self._budget -= limit - max(meter.remaining, 0)
 
-    def _stop_over_budget(self, error: OutOfBudget, rule: Rule, schema: Schema, path: FieldPath) -> None:
+    def _stop_over_budget(self, error: OutOfBudget, rule: Rule, schema: Schema, *, path: FieldPath) -> None:
         detail = OUT_OF_BUDGET
         if self._budget > 0:
             detail = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.text}"
         self._add(invalid(path, schema.type, detail))
         raise _Stop
 
-    def _problem(self, rule: Rule, schema: Schema, variables: list[Any], path: FieldPath) -> FieldError:
+    def _problem(self, rule: Rule, schema: Schema, variables: list[Any], *, path: FieldPath) -> FieldError:
         message_text = self._message(rule, variables) or rule.failure_message
         field = rule.written.get("fieldPath")
         here = resolve_field_path(path, field, schema) if isinstance(field, str) and field.strip() else path
@@ -192,7 +192,7 @@ def _old(rule: Rule, before: _OldValue) -> Any:
     return NONE if before.is_absent else Optional(before.old)
 
 
-def _failed(error: CelError, rule: Rule, schema: Schema, path: FieldPath) -> FieldError:
+def _failed(error: CelError, rule: Rule, schema: Schema, *, path: FieldPath) -> FieldError:
     if isinstance(error, NoOverload):
         detail = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {rule.text}"
         return invalid(path, schema.type, detail)

@@ -78,7 +78,7 @@ class _Checker:
             if kind is None:
                 yield invalid(here.path / "rule", rule, "rules are not supported on values without a type")
             else:
-                yield from self._rule(rule, schema, kind, here)
+                yield from self._rule(rule, schema, kind, at=here)
         uncorrelated = at.uncorrelated or (at.path if schema.map_type == "atomic" else None)
         for name, one in schema.properties.items():
             yield from self.check(one, at._replace(path=at.path / "properties" @ name, uncorrelated=uncorrelated))
@@ -93,18 +93,18 @@ class _Checker:
         is_whole = schema.list_type != "map" if word == "items" else schema.map_type == "atomic"
         return _Position(at.path / word, count, at.uncorrelated or (at.path if is_whole else None))
 
-    def _rule(self, rule: dict[str, Any], schema: Schema, kind: Type, at: _Position) -> Iterator[FieldError]:
+    def _rule(self, rule: dict[str, Any], schema: Schema, kind: Type, *, at: _Position) -> Iterator[FieldError]:
         old = optional_of(kind) if rule.get("optionalOldSelf") is True else kind
         environment = Environment({"self": kind, "oldSelf": old}, STANDARD)
         if source := str(rule.get("rule") or "").strip():
-            yield from self._check_program(rule, try_compile(source, environment), BOOL, schema, at)
+            yield from self._check_program(rule, try_compile(source, environment), BOOL, schema=schema, at=at)
         if source := str(rule.get("messageExpression") or "").strip():
-            yield from self._message(rule, try_compile(source, environment), schema, at)
+            yield from self._message(rule, try_compile(source, environment), schema, at=at)
         if isinstance(rule.get("fieldPath"), str) and rule["fieldPath"].strip():
             yield from _field_path(rule["fieldPath"], schema, at.path)
 
     def _check_program(
-        self, rule: dict[str, Any], program: Program | CompileError, expected: Type, schema: Schema, at: _Position
+        self, rule: dict[str, Any], program: Program | CompileError, expected: Type, *, schema: Schema, at: _Position
     ) -> Iterator[FieldError]:
         path = at.path / "rule"
         if isinstance(program, CompileError):
@@ -119,10 +119,10 @@ class _Checker:
             yield invalid(path, rule, detail)
         if not uses_old and rule.get("optionalOldSelf") is not None:
             yield invalid(at.path / "optionalOldSelf", rule["optionalOldSelf"], "may not be set if oldSelf is not used in rule")
-        yield from self._check_cost(program, schema, at, path, "estimated rule cost")
+        yield from self._check_cost(program, schema, at, path=path, what="estimated rule cost")
 
     def _message(
-        self, rule: dict[str, Any], program: Program | CompileError, schema: Schema, at: _Position
+        self, rule: dict[str, Any], program: Program | CompileError, schema: Schema, *, at: _Position
     ) -> Iterator[FieldError]:
         path = at.path / "messageExpression"
         if isinstance(program, CompileError):
@@ -130,9 +130,9 @@ class _Checker:
         elif not is_assignable(STRING, program.type, {}):
             yield invalid(path, rule, "messageExpression must evaluate to a string")
         else:
-            yield from self._check_cost(program, schema, at, path, "estimated messageExpression cost")
+            yield from self._check_cost(program, schema, at, path=path, what="estimated messageExpression cost")
 
-    def _check_cost(self, program: Program, schema: Schema, at: _Position, path: FieldPath, what: str) -> Iterator[FieldError]:
+    def _check_cost(self, program: Program, schema: Schema, at: _Position, *, path: FieldPath, what: str) -> Iterator[FieldError]:
         count = at.max_count if at.max_count is not None else MAX_REQUEST // (least_bytes(schema) + 1)
         cost = cost_estimate.cost(program.tree, STANDARD) * count
         self.total += cost

@@ -123,10 +123,10 @@ class CronJobController:
         try:
             await self._jobs.delete(job, policy="Background")
         except errors.ApiError as error:
-            self._record_event(cron_job, "Warning", "FailedDelete", f"Job {name} could not be deleted: {error}")
+            self._record_event(cron_job, "Warning", "FailedDelete", message=f"Job {name} could not be deleted: {error}")
             return error
         status.remove(job["metadata"]["uid"])
-        self._record_event(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}")
+        self._record_event(cron_job, "Normal", "SuccessfulDelete", message=f"Deleted job {name}")
         return None
 
     async def _update_active_jobs(self, cron_job: Object, status: CronJobStatus) -> None:
@@ -137,14 +137,16 @@ class CronJobController:
             finished, name = job_history.finished_type(job), job["metadata"]["name"]
             if finished and uid in active:
                 status.remove(uid)
-                self._record_event(cron_job, "Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {finished}")
+                self._record_event(
+                    cron_job, "Normal", "SawCompletedJob", message=f"Saw completed job: {name}, condition: {finished}"
+                )
             elif not finished and uid not in active and not is_deleting(job):
                 message = f"Saw a job that the controller did not create or forgot: {name}"
-                self._record_event(cron_job, "Warning", "UnexpectedJob", message)
+                self._record_event(cron_job, "Warning", "UnexpectedJob", message=message)
         for uid, reference in active.items():
             if uid not in owned and not await self._job_exists(reference, uid):
                 status.remove(uid)
-                self._record_event(cron_job, "Normal", "MissingJob", f"Active job went missing: {reference['name']}")
+                self._record_event(cron_job, "Normal", "MissingJob", message=f"Active job went missing: {reference['name']}")
         status.last_success = job_history.last_successful_time(status.last_success, owned.values())
 
     async def _job_exists(self, reference: Object, uid: str) -> bool:
@@ -160,7 +162,7 @@ class CronJobController:
             schedule.time_zone(cron_job)
         except BadSchedule as error:
             self._record_event(
-                cron_job, "Warning", "UnknownTimeZone", f'invalid timeZone: "{_truncate(spec["timeZone"])}": {error}'
+                cron_job, "Warning", "UnknownTimeZone", message=f'invalid timeZone: "{_truncate(spec["timeZone"])}": {error}'
             )
             return None
         if spec.get("suspend"):
@@ -169,22 +171,25 @@ class CronJobController:
             times = schedule.schedule_times(cron_job, self._clock.now())
         except BadSchedule as error:
             self._record_event(
-                cron_job, "Warning", "UnparseableSchedule", f'unparseable schedule: "{_truncate(spec["schedule"])}" : {error}'
+                cron_job,
+                "Warning",
+                "UnparseableSchedule",
+                message=f'unparseable schedule: "{_truncate(spec["schedule"])}" : {error}',
             )
             return None
         if cron.has_zone(spec["schedule"]):
             message = f'the schedule "{_truncate(spec["schedule"])}" names a time zone: use spec.timeZone instead'
-            self._record_event(cron_job, "Warning", "UnsupportedSchedule", message)
+            self._record_event(cron_job, "Warning", "UnsupportedSchedule", message=message)
         return times
 
     async def _start_job(self, cron_job: Object, status: CronJobStatus, due: datetime, *, has_many_missed: bool) -> None:
         policy = cron_job["spec"].get("concurrencyPolicy")
         if has_many_missed:
             message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            self._record_event(cron_job, "Warning", "TooManyMissedTimes", message)
+            self._record_event(cron_job, "Warning", "TooManyMissedTimes", message=message)
         if policy == "Forbid" and status.active:
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._record_event(cron_job, "Normal", "JobAlreadyActive", message)
+            self._record_event(cron_job, "Normal", "JobAlreadyActive", message=message)
             return
         if policy == "Replace":
             for reference in status.active:
@@ -210,10 +215,10 @@ class CronJobController:
             return await self._existing_job(cron_job, due)
         except errors.ApiError as error:
             if not has_cause(error, "NamespaceTerminating"):
-                self._record_event(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
+                self._record_event(cron_job, "Warning", "FailedCreate", message=f"Error creating job: {error}")
             raise
         self._skew.observe((), max(0.0, self._clock.now() - due.timestamp()))
-        self._record_event(cron_job, "Normal", "SuccessfulCreate", f"Created job {created['metadata']['name']}")
+        self._record_event(cron_job, "Normal", "SuccessfulCreate", message=f"Created job {created['metadata']['name']}")
         return created
 
     async def _existing_job(self, cron_job: Object, due: datetime) -> Object | None:
@@ -225,7 +230,7 @@ class CronJobController:
             raise errors.Conflict(f"job {job_template.job_name(cron_job, due)} is being deleted")
         if (controller_of(existing) or {}).get("uid") != cron_job["metadata"]["uid"]:
             message = f"Error creating job: {job_template.job_name(cron_job, due)} already exists and belongs to another owner"
-            self._record_event(cron_job, "Warning", "FailedCreate", message)
+            self._record_event(cron_job, "Warning", "FailedCreate", message=message)
             return None
         return None if job_history.finished_type(existing) else existing
 

@@ -47,7 +47,7 @@ class DaemonSetController:
         self._revisions = RevisionHistory(DAEMON_SET, context)
         self._backoff = FailedPodBackoff()
         self.workers = Workers(COMPONENT, self._sync, context.clock)
-        enqueuer = OwnerEnqueuer(DAEMON_SET, self._daemon_sets, owner_selectors.label_selector, self.workers.add)
+        enqueuer = OwnerEnqueuer(DAEMON_SET, self._daemon_sets, owner_selectors.label_selector, enqueue=self.workers.add)
         enqueuer.listen(self._pods)
         enqueuer.listen_to_revisions(self._revisions.revisions)  # (DS-3)
         self._daemon_sets.add_event_handler(self._on_deletion)
@@ -71,7 +71,10 @@ class DaemonSetController:
         selector = owner_selectors.label_selector(daemon_set)
         if selector.is_everything:  # (DS-5)
             self._record_event(
-                daemon_set, "Warning", "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required."
+                daemon_set,
+                "Warning",
+                "SelectingAll",
+                message="This daemon set is selecting all pods. A non-empty selector is required.",
             )
             return None
         is_match = functools.partial(owner_selectors.matches, selector)
@@ -111,11 +114,11 @@ class DaemonSetController:
         existing_nodes = {node["metadata"]["name"] for node in self._nodes}
         changes = decide.plan_placement(nodes, existing_nodes, limits, update_hash=update_hash, is_available=is_available)
         finished, waits = self._finished_due(daemon_set, changes.finished)
-        failures = await self._apply(daemon_set, update_hash, changes.creates, [*changes.deletes, *finished])
+        failures = await self._apply(daemon_set, update_hash, changes.creates, deletes=[*changes.deletes, *finished])
         if failures or limits == UpdateLimits(0, 0):
             return waits, failures
-        update_changes = decide.plan_update(self._node_pods(daemon_set), limits, update_hash, is_available)
-        return waits, await self._apply(daemon_set, update_hash, update_changes.creates, update_changes.deletes)
+        update_changes = decide.plan_update(self._node_pods(daemon_set), limits, update_hash, is_available=is_available)
+        return waits, await self._apply(daemon_set, update_hash, update_changes.creates, deletes=update_changes.deletes)
 
     def _finished_due(self, daemon_set: Object, finished: list[Object]) -> tuple[list[Object], list[float]]:
         """Returns the finished pods that may be replaced now, and in how many seconds the others may be."""
@@ -130,14 +133,14 @@ class DaemonSetController:
             due.append(pod)
             if pod_template.phase(pod) == "Failed":
                 message = f"Found failed daemon pod {namespace_of(pod)}/{name} on node {node}, will try to kill it"
-                self._record_event(daemon_set, "Warning", "FailedDaemonPod", message)
+                self._record_event(daemon_set, "Warning", "FailedDaemonPod", message=message)
             else:
                 message = f"Found succeeded daemon pod {namespace_of(pod)}/{name} on node {node}, will try to delete it"
-                self._record_event(daemon_set, "Normal", "SucceededDaemonPod", message)
+                self._record_event(daemon_set, "Normal", "SucceededDaemonPod", message=message)
         return due, waits
 
     async def _apply(
-        self, daemon_set: Object, update_hash: str, creates: list[str], deletes: list[Object]
+        self, daemon_set: Object, update_hash: str, creates: list[str], *, deletes: list[Object]
     ) -> list[errors.ApiError]:
         result = await slow_start.slow_start_batch(creates, functools.partial(self._create_pod, daemon_set, update_hash))
         failures = await for_each(deletes, functools.partial(self._delete, daemon_set))
@@ -147,17 +150,17 @@ class DaemonSetController:
         try:
             created = await self._pods.create(namespace_of(daemon_set), placement.new_pod(daemon_set, update_hash, node))
         except errors.ApiError as error:
-            self._record_event(daemon_set, "Warning", "FailedCreate", f"Error creating: {error}")
+            self._record_event(daemon_set, "Warning", "FailedCreate", message=f"Error creating: {error}")
             raise
-        self._record_event(daemon_set, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+        self._record_event(daemon_set, "Normal", "SuccessfulCreate", message=f"Created pod: {created['metadata']['name']}")
 
     async def _delete(self, daemon_set: Object, pod: Object) -> None:
         try:
             await self._pods.delete(pod)
         except errors.ApiError as error:
-            self._record_event(daemon_set, "Warning", "FailedDelete", f"Error deleting: {error}")
+            self._record_event(daemon_set, "Warning", "FailedDelete", message=f"Error deleting: {error}")
             raise
-        self._record_event(daemon_set, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+        self._record_event(daemon_set, "Normal", "SuccessfulDelete", message=f"Deleted pod: {pod['metadata']['name']}")
 
     async def _delete_old_revisions(self, daemon_set: Object, desired: Object) -> None:
         """Deletes the oldest revisions beyond the limit. Revisions that a pod still uses stay, and no other is deleted in their

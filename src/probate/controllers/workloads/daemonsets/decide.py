@@ -91,11 +91,11 @@ def plan_placement(
             changes.deletes.extend(node.not_deleting)
         else:
             changes.finished.extend(pod for pod in node.not_deleting if pod_template.is_finished(pod))
-            changes.deletes.extend(_surplus(node.active, limits, update_hash, is_available))
+            changes.deletes.extend(_surplus(node.active, limits, update_hash, is_available=is_available))
     return changes
 
 
-def _surplus(active: list[Object], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> list[Object]:
+def _surplus(active: list[Object], limits: UpdateLimits, update_hash: str, *, is_available: PodPredicate) -> list[Object]:
     """Returns the surplus pods of one node: the oldest stays. During a surge the oldest pod of each version may stay."""
     if not limits.max_surge:
         return active[1:]
@@ -106,14 +106,16 @@ def _surplus(active: list[Object], limits: UpdateLimits, update_hash: str, is_av
     return [*new[1:], *old[1:]]
 
 
-def plan_update(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> PodChanges:
+def plan_update(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, *, is_available: PodPredicate) -> PodChanges:
     """Returns the changes that bring the next nodes to the version of this hash."""
     return (
-        _surge(nodes, limits, update_hash, is_available) if limits.max_surge else _replace(nodes, limits, update_hash, is_available)
+        _surge(nodes, limits, update_hash, is_available=is_available)
+        if limits.max_surge
+        else _replace(nodes, limits, update_hash, is_available=is_available)
     )
 
 
-def _replace(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> PodChanges:
+def _replace(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, *, is_available: PodPredicate) -> PodChanges:
     missing, unavailable, available = 0, list[Object](), list[Object]()
     for node in (node for node in nodes if node.placement.should_run):
         if len(node.active) != 1:
@@ -126,7 +128,7 @@ def _replace(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_a
     return PodChanges([], [*unavailable, *available[: max(0, room - len(unavailable))]], [])
 
 
-def _surge(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> PodChanges:
+def _surge(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, *, is_available: PodPredicate) -> PodChanges:
     surging, unavailable, available, outdated = 0, list[str](), list[str](), list[Object]()
     for node in (node for node in nodes if node.placement.should_run):
         new = [pod for pod in node.active if is_updated(pod, update_hash)]

@@ -63,7 +63,9 @@ class DeploymentController:
         self._deployments = context.informers.for_resource(DEPLOYMENT.resource)
         self._ref_manager = ControllerRefManager(DEPLOYMENT, context.client, self._replica_sets)
         self.workers = Workers(COMPONENT, self._sync, context.clock)
-        OwnerEnqueuer(DEPLOYMENT, self._deployments, owner_selectors.label_selector, self.workers.add).listen(self._replica_sets)
+        OwnerEnqueuer(DEPLOYMENT, self._deployments, owner_selectors.label_selector, enqueue=self.workers.add).listen(
+            self._replica_sets
+        )
 
     async def _sync(self, name: NamespacedName) -> float | None:
         deployment = self._deployments.get(name)
@@ -72,7 +74,10 @@ class DeploymentController:
         selector = owner_selectors.label_selector(deployment)
         if selector.is_everything:
             self._record_event(
-                deployment, "Warning", "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required."
+                deployment,
+                "Warning",
+                "SelectingAll",
+                message="This deployment is selecting all pods. A non-empty selector is required.",
             )
             return None
         is_match = functools.partial(owner_selectors.matches, selector)
@@ -139,7 +144,7 @@ class DeploymentController:
         ):
             message = f'Found new replica set "{new["metadata"]["name"]}"'
             update.conditions = progress.with_progressing(
-                update.conditions, "True", "FoundNewReplicaSet", message, now=self._clock.now()
+                update.conditions, "True", reason="FoundNewReplicaSet", message=message, now=self._clock.now()
             )
         return owned.replace(new)
 
@@ -172,7 +177,7 @@ class DeploymentController:
         if progress.progress_deadline(deployment) is not None:
             message = f'Created new replica set "{created["metadata"]["name"]}"'
             update.conditions = progress.with_progressing(
-                update.conditions, "True", "NewReplicaSetCreated", message, now=self._clock.now()
+                update.conditions, "True", reason="NewReplicaSetCreated", message=message, now=self._clock.now()
             )
         return owned._replace(new=created)
 
@@ -220,16 +225,16 @@ class DeploymentController:
         if is_rollout:
             if progress.is_complete(deployment, status):
                 await self._delete_old_replica_sets(update, owned)
-            status = progress.with_progress(deployment, owned, status, now)
+            status = progress.with_progress(deployment, owned, status, now=now)
         if status != deployment.get("status") or update.annotations != revisions.annotations_of(deployment):
             await self._deployments.update(update.to_object(status), "status")
         return progress.seconds_until_deadline(deployment, status, now) if is_rollout else None
 
     async def _report_create_failure(self, update: DeploymentUpdate, owned: ReplicaSets, error: errors.ApiError) -> None:
-        self._record_event(update.deployment, "Warning", "FailedCreate", f"Failed to create new replica set: {error}")
+        self._record_event(update.deployment, "Warning", "FailedCreate", message=f"Failed to create new replica set: {error}")
         if progress.progress_deadline(update.deployment) is not None:
             update.conditions = progress.with_progressing(
-                update.conditions, "False", "ReplicaSetCreateError", str(error), now=self._clock.now()
+                update.conditions, "False", reason="ReplicaSetCreateError", message=str(error), now=self._clock.now()
             )
         await self._update_status(update, owned)
 
@@ -238,4 +243,4 @@ class DeploymentController:
         message = (
             f"Scaled {direction} replica set {replica_set['metadata']['name']} from {before} to {desired_replicas(replica_set)}"
         )
-        self._record_event(deployment, "Normal", "ScalingReplicaSet", message)
+        self._record_event(deployment, "Normal", "ScalingReplicaSet", message=message)

@@ -30,10 +30,13 @@ def progress_deadline(deployment: Object) -> int | None:
     return None if seconds_ == _NO_DEADLINE else seconds_
 
 
-def with_progressing(current_conditions: Conditions, status: str, reason: str, message: str, *, now: float) -> Conditions:
+def with_progressing(current_conditions: Conditions, status: str, *, reason: str, message: str, now: float) -> Conditions:
     """Returns the conditions with this Progressing condition."""
     return conditions.replace(
-        current_conditions, conditions.new_condition(PROGRESSING, status, reason, message), format_time(now), "lastUpdateTime"
+        current_conditions,
+        conditions.new_condition(PROGRESSING, status, reason=reason, message=message),
+        format_time(now),
+        "lastUpdateTime",
     )
 
 
@@ -46,10 +49,10 @@ def with_pause(deployment: Object, current_conditions: Conditions, now: float) -
         return (
             current_conditions
             if reason in {DEADLINE_EXCEEDED, PAUSED}
-            else with_progressing(current_conditions, "Unknown", PAUSED, "Deployment is paused", now=now)
+            else with_progressing(current_conditions, "Unknown", reason=PAUSED, message="Deployment is paused", now=now)
         )
     return (
-        with_progressing(current_conditions, "Unknown", "DeploymentResumed", "Deployment is resumed", now=now)
+        with_progressing(current_conditions, "Unknown", reason="DeploymentResumed", message="Deployment is resumed", now=now)
         if reason == PAUSED
         else current_conditions
     )
@@ -70,11 +73,11 @@ def status_of(
     }
     if available >= limits.min_available:
         availability = conditions.new_condition(
-            AVAILABLE, "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+            AVAILABLE, "True", reason="MinimumReplicasAvailable", message="Deployment has minimum availability."
         )
     else:
         availability = conditions.new_condition(
-            AVAILABLE, "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+            AVAILABLE, "False", reason="MinimumReplicasUnavailable", message="Deployment does not have minimum availability."
         )
     return {
         "observedGeneration": deployment["metadata"]["generation"],
@@ -91,13 +94,15 @@ def is_complete(deployment: Object, status: Object) -> bool:
     return all(status.get(name, 0) == desired for name in counts)
 
 
-def with_progress(deployment: Object, replica_sets: ReplicaSets, status: Object, now: float) -> Object:
+def with_progress(deployment: Object, replica_sets: ReplicaSets, status: Object, *, now: float) -> Object:
     """Returns the status with the Progressing and ReplicaFailure conditions."""
     current_conditions = status["conditions"]
     if progress_deadline(deployment) is None:
         current_conditions = conditions.without(current_conditions, PROGRESSING)
     elif not _was_complete(deployment, status):
-        current_conditions = _with_current_progress(deployment, replica_sets, status, current_conditions, now)
+        current_conditions = _with_current_progress(
+            deployment, replica_sets, status, current_conditions=current_conditions, now=now
+        )
     failure = _replica_failure(replica_sets)
     current_conditions = (
         conditions.replace(current_conditions, failure, format_time(now), "lastUpdateTime")
@@ -123,23 +128,25 @@ def _was_complete(deployment: Object, status: Object) -> bool:
 
 
 def _with_current_progress(
-    deployment: Object, replica_sets: ReplicaSets, status: Object, current_conditions: Conditions, now: float
+    deployment: Object, replica_sets: ReplicaSets, status: Object, *, current_conditions: Conditions, now: float
 ) -> Conditions:
     subject = f'ReplicaSet "{replica_sets.new["metadata"]["name"]}"' if replica_sets.new is not None else "Deployment"
     if is_complete(deployment, status):
         return with_progressing(
-            current_conditions, "True", NEW_REPLICA_SET_AVAILABLE, f"{subject} has successfully progressed.", now=now
+            current_conditions, "True", reason=NEW_REPLICA_SET_AVAILABLE, message=f"{subject} has successfully progressed.", now=now
         )
     if _has_progressed(deployment.get("status") or {}, status):
         # Replaced on every change, so that lastUpdateTime is the time of the last progress.
         before = conditions.find(current_conditions, PROGRESSING)
-        new = conditions.new_condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.")
+        new = conditions.new_condition(PROGRESSING, "True", reason="ReplicaSetUpdated", message=f"{subject} is progressing.")
         updated = conditions.replace(conditions.without(current_conditions, PROGRESSING), new, format_time(now), "lastUpdateTime")
         if before is not None and before["status"] == "True":
             updated[-1]["lastTransitionTime"] = before["lastTransitionTime"]
         return updated
     if _is_deadline_exceeded(deployment, current_conditions, now):
-        return with_progressing(current_conditions, "False", DEADLINE_EXCEEDED, f"{subject} has timed out progressing.", now=now)
+        return with_progressing(
+            current_conditions, "False", reason=DEADLINE_EXCEEDED, message=f"{subject} has timed out progressing.", now=now
+        )
     return current_conditions
 
 
@@ -166,5 +173,7 @@ def _replica_failure(replica_sets: ReplicaSets) -> Object | None:
     for replica_set in reversed(replica_sets.all):
         condition = conditions.find((replica_set.get("status") or {}).get("conditions") or [], REPLICA_FAILURE)
         if condition is not None:
-            return conditions.new_condition(REPLICA_FAILURE, condition["status"], condition["reason"], condition["message"])
+            return conditions.new_condition(
+                REPLICA_FAILURE, condition["status"], reason=condition["reason"], message=condition["message"]
+            )
     return None

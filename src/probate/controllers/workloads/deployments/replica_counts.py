@@ -117,7 +117,7 @@ def scaled_sizes(deployment: Object, replica_sets: ReplicaSets) -> Sizes:
         return {} if target is None else {_name(target): limits.replicas}
     if _is_saturated(replica_sets.new, limits.replicas):
         return zero_old_sizes(replica_sets)
-    return _proportional(deployment, replica_sets, active, limits) if is_rolling_update(deployment) else {}
+    return _proportional(deployment, replica_sets, active, limits=limits) if is_rolling_update(deployment) else {}
 
 
 def _latest_replica_set(replica_sets: ReplicaSets) -> Object | None:
@@ -136,7 +136,7 @@ def _is_saturated(new: Object | None, replicas: int) -> bool:
     )
 
 
-def _proportional(deployment: Object, replica_sets: ReplicaSets, active: list[Object], limits: RolloutLimits) -> Sizes:
+def _proportional(deployment: Object, replica_sets: ReplicaSets, active: list[Object], *, limits: RolloutLimits) -> Sizes:
     """Returns sizes that give each ReplicaSet its share of the difference; the largest gets the rounding remainder."""
     allowed = limits.max_pods if limits.replicas else 0
     change = allowed - total(active)

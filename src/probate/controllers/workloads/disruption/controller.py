@@ -78,16 +78,16 @@ class DisruptionController:
         selector, now = owner_selectors.label_selector(budget), self._clock.now()
         pods = [pod for pod in self._pods.in_namespace(name.namespace) if owner_selectors.matches(selector, pod)]
         if not pods:
-            self._record_event(budget, "Normal", "NoPods", "No matching pods found")
+            self._record_event(budget, "Normal", "NoPods", message="No matching pods found")
         disrupted = decide.check_disrupted_pods(budget, pods, now)
         for pod in disrupted.failed:
             message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
-            self._record_pod_event(pod, "Warning", "NotDeleted", message)
+            self._record_pod_event(pod, "Warning", "NotDeleted", message=message)
         try:
             counts = decide.pod_counts(budget, self._expected_pods(budget, pods))
         except UnknownScale as error:
             message = f"Failed to calculate the number of expected pods: {error}"
-            self._record_event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
+            self._record_event(budget, "Warning", "CalculateExpectedPodCountFailed", message=message)
             status = decide.failed_status(budget, str(error), now)
         else:
             status = decide.status_of(
@@ -108,7 +108,7 @@ class DisruptionController:
             reference = controller_of(pod)
             if reference is None:
                 message = "Pods selected by this PodDisruptionBudget have no controller, so they do not count as expected pods"
-                self._record_event(budget, "Warning", "UnmanagedPods", message)
+                self._record_event(budget, "Warning", "UnmanagedPods", message=message)
                 continue
             owner = self._scale_owner(namespace_of(pod), reference)
             scales[owner["metadata"]["uid"]] = owner["spec"].get("replicas", 1)

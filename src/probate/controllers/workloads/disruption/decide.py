@@ -83,7 +83,7 @@ def status_of(budget: Object, counts: PodCounts, current_healthy: int, *, pendin
         "currentHealthy": current_healthy,
         "desiredHealthy": counts.desired_healthy,
         "expectedPods": counts.expected,
-        **_common(budget, str(bool(allowed)), reason, "", now),
+        **_common(budget, str(bool(allowed)), reason=reason, message="", now=now),
     }
 
 
@@ -91,14 +91,14 @@ def failed_status(budget: Object, message: str, now: float) -> Object:
     """Returns the status of a budget whose counts are unknown: no pod may be evicted."""
     before = budget.get("status") or {}
     counts = {name: before.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods")}
-    return {**before, **counts, "disruptionsAllowed": 0, **_common(budget, "False", "SyncFailed", message, now)}
+    return {**before, **counts, "disruptionsAllowed": 0, **_common(budget, "False", reason="SyncFailed", message=message, now=now)}
 
 
-def _common(budget: Object, status: str, reason: str, message: str, now: float) -> Object:
+def _common(budget: Object, status: str, *, reason: str, message: str, now: float) -> Object:
     generation = budget["metadata"]["generation"]
     before = (budget.get("status") or {}).get("conditions") or []
     old = conditions.find(before, ALLOWED)
     is_same = old is not None and old["status"] == status
-    new = {**conditions.new_condition(ALLOWED, status, reason, message), "observedGeneration": generation}
+    new = {**conditions.new_condition(ALLOWED, status, reason=reason, message=message), "observedGeneration": generation}
     new["lastTransitionTime"] = old["lastTransitionTime"] if is_same and old is not None else format_time(now)
     return {"observedGeneration": generation, "conditions": [*conditions.without(before, ALLOWED), new]}

@@ -39,7 +39,7 @@ class SliceChanges(NamedTuple):
     deletes: list[Object]
 
 
-def endpoint(service: Object, pod: Object, family: str, zone: str) -> Object:
+def endpoint(service: Object, pod: Object, family: str, *, zone: str) -> Object:
     """Returns the endpoint of a pod."""
     serving, terminating = pod_template.is_ready(pod), is_deleting(pod)
     ready = service_pods.publishes_not_ready(service) or (serving and not terminating)
@@ -61,7 +61,7 @@ def desired_endpoints(service: Object, candidates: Iterable[Object], zones: dict
     for pod in service_pods.reachable_pods(service, candidates):
         for family in (family for family in families if service_pods.address(pod, family) is not None):
             group = groups.setdefault((family, service_pods.ports(service, pod)), {})
-            group[pod["metadata"]["uid"]] = endpoint(service, pod, family, zones.get(pod["spec"].get("nodeName") or "", ""))
+            group[pod["metadata"]["uid"]] = endpoint(service, pod, family, zone=zones.get(pod["spec"].get("nodeName") or "", ""))
     for family in families:
         if not any(candidate_family == family for candidate_family, _ in groups):
             groups[family, ()] = {}
@@ -81,11 +81,11 @@ def diff_slices(service: Object, groups: dict[Group, dict[str, Object]], existin
         else:
             changes.deletes.append(endpoint_slice)
     for group, endpoints in groups.items():
-        _fill(service, group, dict(endpoints), kept_slices.get(group, []), changes)
+        _fill(service, group, dict(endpoints), slices=kept_slices.get(group, []), changes=changes)
     return changes
 
 
-def _fill(service: Object, group: Group, missing: dict[str, Object], slices: list[Object], changes: SliceChanges) -> None:
+def _fill(service: Object, group: Group, missing: dict[str, Object], *, slices: list[Object], changes: SliceChanges) -> None:
     """Puts the endpoints of a group into its slices: endpoints that are in a slice stay there, the others go where there is
     room.
     """

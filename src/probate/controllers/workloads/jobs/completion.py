@@ -29,11 +29,15 @@ class JobOutcome(NamedTuple):
 
     def target_condition(self) -> Object:
         """Returns the condition that fixes the outcome."""
-        return conditions.new_condition(CRITERIA_MET if self.is_success else FAILURE_TARGET, "True", self.reason, self.message)
+        return conditions.new_condition(
+            CRITERIA_MET if self.is_success else FAILURE_TARGET, "True", reason=self.reason, message=self.message
+        )
 
     def finished_condition(self) -> Object:
         """Returns the condition that marks the Job as finished."""
-        return conditions.new_condition("Complete" if self.is_success else "Failed", "True", self.reason, self.message)
+        return conditions.new_condition(
+            "Complete" if self.is_success else "Failed", "True", reason=self.reason, message=self.message
+        )
 
 
 def decide_outcome(state: JobState, now: float) -> JobOutcome | None:

@@ -59,7 +59,7 @@ class JobController:
         self._backoffs: dict[str, FailureBackoff] = {}  # by the Job's uid; only of Jobs with recent failures
         self.workers = Workers(COMPONENT, self._sync, context.clock)
         self._jobs.add_event_handler(self._on_job_change)
-        OwnerEnqueuer(JOB, self._jobs, owner_selectors.label_selector, self.workers.add).listen(self._pods)
+        OwnerEnqueuer(JOB, self._jobs, owner_selectors.label_selector, enqueue=self.workers.add).listen(self._pods)
 
     def _on_job_change(self, old: Object | None, job: Object | None) -> None:
         if old is not None and (job is None or job_pods.is_finished(job)):
@@ -122,14 +122,14 @@ class JobController:
         try:
             created = await self._pods.create(namespace_of(job), pod)
         except errors.ApiError as error:
-            self._record_event(job, "Warning", "FailedCreate", f"Error creating: {error}")
+            self._record_event(job, "Warning", "FailedCreate", message=f"Error creating: {error}")
             raise
-        self._record_event(job, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+        self._record_event(job, "Normal", "SuccessfulCreate", message=f"Created pod: {created['metadata']['name']}")
 
     async def _delete_pod(self, job: Object, pod: Object) -> None:
         """Deletes a pod that is still to be counted. (JOB-9)"""
         await self._pods.delete(pod)
-        self._record_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+        self._record_event(job, "Normal", "SuccessfulDelete", message=f"Deleted pod: {pod['metadata']['name']}")
 
     async def _delete_uncounted_pod(self, job: Object, pod: Object) -> None:
         """Deletes a surplus pod, which is not counted: it has not failed."""
@@ -142,7 +142,7 @@ class JobController:
         tracker.count_released(self._tracked_uids(state))
         listed = tracker.list_finished(outcome)
         job_conditions = finished_pod_tracker.with_target_condition(self._with_suspension(job, outcome), outcome, format_time(now))
-        job = await self._write_status(job, state, tracker, job_conditions)
+        job = await self._write_status(job, state, tracker, job_conditions=job_conditions)
         failure_backoff = self._backoffs.get(uid_of(job), FailureBackoff()).with_state(state)
         if failure_backoff.failures:
             self._backoffs[uid_of(job)] = failure_backoff
@@ -153,7 +153,7 @@ class JobController:
         remaining_state = JobState(job, self._pods.controlled_by(uid_of(job)))
         if outcome is not None and listed.is_complete and tracker.has_no_uncounted and not remaining_state.terminating:
             job_conditions = finished_pod_tracker.with_finished_condition(job_conditions, outcome, format_time(now))
-        job = await self._write_status(job, remaining_state, tracker, job_conditions)
+        job = await self._write_status(job, remaining_state, tracker, job_conditions=job_conditions)
         if job_pods.is_finished(job) and outcome is not None:
             self._record_end(job, outcome)
         if failures:
@@ -172,13 +172,13 @@ class JobController:
         status, reason, message = (
             ("False", "JobResumed", "Job resumed") if was_suspended else ("True", "JobSuspended", "Job suspended")
         )
-        self._record_event(job, "Normal", "Resumed" if was_suspended else SUSPENDED, message)
+        self._record_event(job, "Normal", "Resumed" if was_suspended else SUSPENDED, message=message)
         return conditions.replace(
-            job_conditions, conditions.new_condition(SUSPENDED, status, reason, message), now, "lastProbeTime"
+            job_conditions, conditions.new_condition(SUSPENDED, status, reason=reason, message=message), now, "lastProbeTime"
         )
 
     async def _write_status(
-        self, job: Object, state: JobState, tracker: FinishedPodTracker, job_conditions: list[Object]
+        self, job: Object, state: JobState, tracker: FinishedPodTracker, *, job_conditions: list[Object]
     ) -> Object:
         """Writes the status if it has changed."""
         before, now = job.get("status") or {}, format_time(self._clock.now())
@@ -197,6 +197,6 @@ class JobController:
 
     def _record_end(self, job: Object, outcome: JobOutcome) -> None:
         if outcome.is_success:
-            self._record_event(job, "Normal", "Completed", "Job completed")
+            self._record_event(job, "Normal", "Completed", message="Job completed")
         else:
-            self._record_event(job, "Warning", outcome.reason, outcome.message)
+            self._record_event(job, "Warning", outcome.reason, message=outcome.message)

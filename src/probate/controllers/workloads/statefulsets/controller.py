@@ -45,7 +45,7 @@ class StatefulSetController:
         self._ref_manager = ControllerRefManager(STATEFUL_SET, context.client, self._pods)
         self._revisions = RevisionHistory(STATEFUL_SET, context)
         self.workers = Workers(COMPONENT, self._sync, context.clock)
-        enqueuer = OwnerEnqueuer(STATEFUL_SET, self._stateful_sets, owner_selectors.label_selector, self.workers.add)
+        enqueuer = OwnerEnqueuer(STATEFUL_SET, self._stateful_sets, owner_selectors.label_selector, enqueue=self.workers.add)
         enqueuer.listen(self._pods, self._revisions.revisions)
         self._claims.add_event_handler(self._on_claim_change)
 
@@ -71,17 +71,17 @@ class StatefulSetController:
         update_revision = update.revision
         by_name = {revision["metadata"]["name"]: revision for revision in [*history, update_revision]}
         current_revision = by_name.get((stateful_set.get("status") or {}).get("currentRevision", ""), update_revision)
-        failures = await self._manage_pods(stateful_set, pods, current_revision, update_revision)
+        failures = await self._manage_pods(stateful_set, pods, current_revision, update_revision=update_revision)
         revisions = Revisions(_name(current_revision), _name(update_revision), update.collisions)
         pods = [pod for pod in self._pods.controlled_by(stateful_set["metadata"]["uid"]) if is_match(pod)]
         requeue_after = await self._update_status(stateful_set, pods, revisions)
-        await self._delete_old_revisions(stateful_set, list(by_name.values()), pods, revisions)
+        await self._delete_old_revisions(stateful_set, list(by_name.values()), pods, revisions=revisions)
         if failures:
             raise ExceptionGroup(f"pods of {name} could not be created or deleted", failures)
         return requeue_after
 
     async def _manage_pods(
-        self, stateful_set: Object, pods: list[Object], current_revision: Object, update_revision: Object
+        self, stateful_set: Object, pods: list[Object], current_revision: Object, *, update_revision: Object
     ) -> list[errors.ApiError]:
         """Creates and deletes pods towards the desired state. Returns the errors."""
         changes = decide.plan_changes(decide.classify_pods(stateful_set, pods), _name(update_revision), self._clock.now())
@@ -99,7 +99,7 @@ class StatefulSetController:
 
     async def _create_pod(self, stateful_set: Object, assignment: tuple[int, Object]) -> None:
         index, revision = assignment
-        pod = ordinals.new_pod(stateful_set, controller_revisions.template_of(revision), _name(revision), index)
+        pod = ordinals.new_pod(stateful_set, controller_revisions.template_of(revision), _name(revision), index=index)
         name = _name(pod)
         claims = [claim for claim in map(self._claims.get, volume_claims.claim_names(stateful_set, index)) if claim is not None]
         if volume_claims.retention_policy(stateful_set).deletes_with_pod and any(
@@ -116,11 +116,11 @@ class StatefulSetController:
                 stateful_set,
                 "Warning",
                 "FailedCreate",
-                f"create Pod {name} in StatefulSet {_name(stateful_set)} failed error: {error}",
+                message=f"create Pod {name} in StatefulSet {_name(stateful_set)} failed error: {error}",
             )
             raise
         self._record_event(
-            stateful_set, "Normal", "SuccessfulCreate", f"create Pod {name} in StatefulSet {_name(stateful_set)} successful"
+            stateful_set, "Normal", "SuccessfulCreate", message=f"create Pod {name} in StatefulSet {_name(stateful_set)} successful"
         )
         await self._update_claim_owners(stateful_set, created)
 
@@ -131,7 +131,7 @@ class StatefulSetController:
             if self._claims.get(NamespacedName(namespace_of(stateful_set), name)) is None:
                 await self._claims.create(namespace_of(stateful_set), claim)
                 message = f"create Claim {name} Pod {_name(stateful_set)}-{index} in StatefulSet {_name(stateful_set)} success"
-                self._record_event(stateful_set, "Normal", "SuccessfulCreate", message)
+                self._record_event(stateful_set, "Normal", "SuccessfulCreate", message=message)
 
     async def _maintain_pod(self, stateful_set: Object, pod: Object) -> None:
         """Updates a pod's labels, claims and claim owners. (STS-7)"""
@@ -155,7 +155,7 @@ class StatefulSetController:
                 message = (
                     f"claim {_name(claim)} has another controller: it is deleted neither with the StatefulSet nor with its pod"
                 )
-                self._record_event(stateful_set, "Warning", "ConflictingController", message)
+                self._record_event(stateful_set, "Warning", "ConflictingController", message=message)
             if ownership.references is not None:
                 await self._claims.update({**claim, "metadata": {**claim["metadata"], "ownerReferences": ownership.references}})
 
@@ -168,22 +168,22 @@ class StatefulSetController:
                 stateful_set,
                 "Warning",
                 "FailedDelete",
-                f"delete Pod {name} in StatefulSet {_name(stateful_set)} failed error: {error}",
+                message=f"delete Pod {name} in StatefulSet {_name(stateful_set)} failed error: {error}",
             )
             raise
         self._record_event(
-            stateful_set, "Normal", "SuccessfulDelete", f"delete Pod {name} in StatefulSet {_name(stateful_set)} successful"
+            stateful_set, "Normal", "SuccessfulDelete", message=f"delete Pod {name} in StatefulSet {_name(stateful_set)} successful"
         )
 
     async def _update_status(self, stateful_set: Object, pods: list[Object], revisions: Revisions) -> float | None:
         """Updates the status. Returns in how many seconds it changes by time alone."""
-        status = statefulset_status.status_of(stateful_set, pods, revisions, self._clock.now())
+        status = statefulset_status.status_of(stateful_set, pods, revisions, now=self._clock.now())
         if status != stateful_set.get("status"):
             await self._stateful_sets.update({**stateful_set, "status": status}, "status")
         return statefulset_status.next_availability(stateful_set, pods, self._clock.now())
 
     async def _delete_old_revisions(
-        self, stateful_set: Object, history: list[Object], pods: list[Object], revisions: Revisions
+        self, stateful_set: Object, history: list[Object], pods: list[Object], *, revisions: Revisions
     ) -> None:
         """Deletes the oldest unused revisions beyond the limit. (SS-4)"""
         limit = stateful_set["spec"].get("revisionHistoryLimit")

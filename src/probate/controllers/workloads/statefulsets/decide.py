@@ -50,7 +50,7 @@ def plan_changes(pods: StatefulSetPods, update_revision: str, now: float) -> Pod
     """Returns the next changes. `update_revision` is the name of the revision that pods should have."""
     changes, is_ordered = PodChanges([], [], []), ordinals.is_ordered(pods.stateful_set)
     for index in ordinals.desired_ordinals(pods.stateful_set):
-        if not _plan_replica(pods, index, changes, now) and is_ordered:
+        if not _plan_replica(pods, index, changes, now=now) and is_ordered:
             return changes
     changes.updates.extend(pods.condemned)
     if _plan_scale_down(pods, changes, now, is_ordered=is_ordered):
@@ -58,7 +58,7 @@ def plan_changes(pods: StatefulSetPods, update_revision: str, now: float) -> Pod
     return changes
 
 
-def _plan_replica(pods: StatefulSetPods, index: int, changes: PodChanges, now: float) -> bool:
+def _plan_replica(pods: StatefulSetPods, index: int, changes: PodChanges, *, now: float) -> bool:
     """Handles one desired ordinal. Returns whether the ordinals after it need not wait."""
     pod = pods.replicas.get(index)
     if pod is None:

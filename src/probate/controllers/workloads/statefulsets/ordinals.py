@@ -50,7 +50,7 @@ def is_available(pod: Object, stateful_set: Object, now: float) -> bool:
     return is_running_and_ready(pod) and not is_deleting(pod) and remaining == 0
 
 
-def new_pod(stateful_set: Object, template: Object, revision_name: str, index: int) -> Object:
+def new_pod(stateful_set: Object, template: Object, revision_name: str, *, index: int) -> Object:
     """Returns the pod of this ordinal and revision."""
     pod = pod_template.pod_from_template(template, stateful_set, STATEFUL_SET)
     name, meta = f"{stateful_set['metadata']['name']}-{index}", {**pod["metadata"]}

@@ -18,7 +18,7 @@ class Revisions(NamedTuple):
     collisions: int | None
 
 
-def status_of(stateful_set: Object, pods: list[Object], revisions: Revisions, now: float) -> Object:
+def status_of(stateful_set: Object, pods: list[Object], revisions: Revisions, *, now: float) -> Object:
     """Returns the status of a StatefulSet that has these pods."""
     min_ready_seconds = stateful_set["spec"].get("minReadySeconds") or 0
     remaining_revisions = [ordinals.pod_revision(pod) for pod in pods if not is_deleting(pod)]

@@ -140,7 +140,7 @@ class ActionExecutor:
                 plans[index] = None
                 continue
             is_held = record is not None and await namespace_content.has_content(self._store, resource, record)
-            plans[index] = transactions.plan(action, record, resource, now, is_held=is_held)
+            plans[index] = transactions.plan(action, record, resource, now=now, is_held=is_held)
         return plans
 
     async def _commit(self, txns: list[Txn]) -> list[contract.CommitResult | errors.ApiError]:

@@ -81,7 +81,7 @@ class PlainRemovals:
         self._owners = None
 
 
-def plan(action: Action, current: Record | None, resource: Resource, now: float, *, is_held: bool = False) -> DeletionPlan | None:
+def plan(action: Action, current: Record | None, resource: Resource, *, now: float, is_held: bool = False) -> DeletionPlan | None:
     """Returns the plan of an action; None if its object has changed or is gone. `is_held`: a namespace or CRD has content."""
     if current is None or current.revision != action.item.revision:
         return None
@@ -91,11 +91,13 @@ def plan(action: Action, current: Record | None, resource: Resource, now: float,
         return object_deletion.plan_delete(resource, current, meta, request, now, guards, has_content=is_held)
     object_ = object_codec.loaded(current, resource)
     if isinstance(action, RemoveFinalizer):
-        return _release(action.item, current, resource, object_, is_held=is_held)
+        return _release(action.item, current, resource, object_=object_, is_held=is_held)
     if isinstance(action, UpdateStatus):
         return object_deletion.plan_update(current, meta, {**object_, "status": action.status})
     if isinstance(action, Finalize):
-        return object_deletion.plan_blocked_by_content(current) if is_held else _finalize(action, current, resource, object_)
+        return (
+            object_deletion.plan_blocked_by_content(current) if is_held else _finalize(action, current, resource, object_=object_)
+        )
     references = _without(object_, action) if isinstance(action, RemoveOwnerReferences) else _unblocked(object_, action)
     metadata = {**object_["metadata"], "ownerReferences": references}
     if not references:
@@ -126,7 +128,7 @@ def _release_guard(item: Item) -> Guard:
     return EmptyRange(dependents(item.meta.uid, item.meta.namespace))
 
 
-def _release(item: Item, current: Record, resource: Resource, object_: Object, *, is_held: bool = False) -> DeletionPlan:
+def _release(item: Item, current: Record, resource: Resource, *, object_: Object, is_held: bool = False) -> DeletionPlan:
     """Removes the collector's finalizers, and the object if that were its last. A namespace or CRD with content stays marked."""
     meta, guard = item.meta, _release_guard(item)
     finalizers = [finalizer for finalizer in meta.finalizers if finalizer not in api_deletion.COLLECTOR_FINALIZERS]
@@ -141,7 +143,7 @@ def _release(item: Item, current: Record, resource: Resource, object_: Object, *
     return object_deletion.plan_removal(current, meta, (guard, *content), otherwise)
 
 
-def _finalize(action: Finalize, current: Record, resource: Resource, object_: Object) -> DeletionPlan:
+def _finalize(action: Finalize, current: Record, resource: Resource, *, object_: Object) -> DeletionPlan:
     """Removes what holds the object for its content, and the object if nothing else holds it: guarded by having no content."""
     new = object_deletion.without_content_finalizer(resource, {**object_, "status": action.status})
     guards = object_deletion.removal_guards(resource, new)

@@ -58,7 +58,7 @@ def _pod(pod: Object, now: float) -> list[Any]:
 
 def _summarise(spec: Object, status: Object, conditions: list[Object]) -> _Summary:
     summary = _Summary(_reason_of_pod(status, conditions), object_fields.count(spec, "containers"))
-    if "initContainers" not in spec or _read_init_containers(spec, status, conditions, summary):
+    if "initContainers" not in spec or _read_init_containers(spec, status, conditions, summary=summary):
         _read_containers(status, conditions, summary)
     return summary
 
@@ -74,7 +74,7 @@ def _reason_of_pod(status: Object, conditions: list[Object]) -> str:
     return object_fields.text(status, "reason") or object_fields.text(status, "phase")
 
 
-def _read_init_containers(spec: Object, status: Object, conditions: list[Object], summary: _Summary) -> bool:
+def _read_init_containers(spec: Object, status: Object, conditions: list[Object], *, summary: _Summary) -> bool:
     """Reads the init containers.
 
     Reports whether the ordinary containers come next: all init containers have ended, or had ended before.
@@ -83,7 +83,7 @@ def _read_init_containers(spec: Object, status: Object, conditions: list[Object]
     sidecars = {object_fields.text(one, "name") for one in init_containers if one.get("restartPolicy") == "Always"}
     summary.total += len(sidecars)
     of_sidecars = _Summary("", 0)
-    is_initializing = _is_initializing(status, len(init_containers), sidecars, summary, of_sidecars)
+    is_initializing = _is_initializing(status, len(init_containers), sidecars, summary=summary, of_sidecars=of_sidecars)
     if is_initializing and not _is_true(conditions, "Initialized"):
         return False
     # Restarts of init containers that have ended do not count; those of sidecars do, because sidecars keep running.
@@ -91,7 +91,7 @@ def _read_init_containers(spec: Object, status: Object, conditions: list[Object]
     return True
 
 
-def _is_initializing(status: Object, total: int, sidecars: set[str], summary: _Summary, of_sidecars: _Summary) -> bool:
+def _is_initializing(status: Object, total: int, sidecars: set[str], *, summary: _Summary, of_sidecars: _Summary) -> bool:
     """Reports whether an init container has not ended yet. The first one gives the reason."""
     for index, container in enumerate(object_fields.objects(status, "initContainerStatuses")):
         is_sidecar = object_fields.text(container, "name") in sidecars

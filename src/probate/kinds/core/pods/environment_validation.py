@@ -36,7 +36,7 @@ _DIVISORS = {"cpu": ("1m", "1"), "memory": ("1", "1k", "1M", "1G", "1T", "1P", "
 def check_env(container: Value, path: FieldPath) -> Problems:
     """Validates the `env` of a container."""
     for variable, at in each(container, path, "env"):
-        yield from check_name(variable, at, "name", names.validate_env_var)
+        yield from check_name(variable, at, "name", rule=names.validate_env_var)
         if variable.get("valueFrom") is not None:
             yield from _check_source(variable, at / "valueFrom")
 
@@ -44,7 +44,7 @@ def check_env(container: Value, path: FieldPath) -> Problems:
 def check_env_from(container: Value, path: FieldPath) -> Problems:
     """Validates the `envFrom` of a container."""
     for source, at in each(container, path, "envFrom"):
-        yield from check_optional_name(source, at, "prefix", names.validate_env_var)
+        yield from check_optional_name(source, at, "prefix", rule=names.validate_env_var)
         given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
         for name in given:
             yield from _check_reference(source[name], at / name)
@@ -127,4 +127,4 @@ def _check_source_of(name: str, source: Value, path: FieldPath) -> Problems:
         yield from check_given(source, path, "volumeName", "path", "key")
     else:
         yield from check_rule(text(source, "name"), path / "name", names.validate_dns_subdomain)
-        yield from check_name(source, path, "key", names.validate_config_key)
+        yield from check_name(source, path, "key", rule=names.validate_config_key)

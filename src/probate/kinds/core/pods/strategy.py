@@ -123,13 +123,13 @@ def _select_by_label_keys(spec: Object, labels: Object) -> None:
         for name in _TERMS:
             for one in items(below(spec, "affinity", side), name):
                 term = child(one, "podAffinityTerm") or one
-                _add_expressions(term, "matchLabelKeys", "In", labels)
-                _add_expressions(term, "mismatchLabelKeys", "NotIn", labels)
+                _add_expressions(term, "matchLabelKeys", "In", labels=labels)
+                _add_expressions(term, "mismatchLabelKeys", "NotIn", labels=labels)
     for constraint in items(spec, "topologySpreadConstraints"):
-        _add_expressions(constraint, "matchLabelKeys", "In", labels)
+        _add_expressions(constraint, "matchLabelKeys", "In", labels=labels)
 
 
-def _add_expressions(term: Object, keys: str, operator: str, labels: Object) -> None:
+def _add_expressions(term: Object, keys: str, operator: str, *, labels: Object) -> None:
     selector, label_keys = child(term, "labelSelector"), term.get(keys)
     if selector is None or not isinstance(label_keys, list):
         return

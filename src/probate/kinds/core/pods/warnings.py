@@ -121,11 +121,11 @@ def _of_annotations(annotations: Value, spec: Value, path: FieldPath) -> Iterato
 def _of_lists(spec: Value, at: FieldPath) -> Iterator[str]:
     """Yields the warnings about lists with duplicate items, and about addresses in them."""
     if "hostAliases" in spec:
-        yield from _of_duplicates(spec, at, "hostAliases", "ip")
+        yield from _of_duplicates(spec, at, "hostAliases", key="ip")
         for alias, place in each(spec, at, "hostAliases"):
             yield from ip_address_warnings.of_ip(text(alias, "ip"), place / "ip")
     if "imagePullSecrets" in spec:
-        yield from _of_duplicates(spec, at, "imagePullSecrets", "name")
+        yield from _of_duplicates(spec, at, "imagePullSecrets", key="name")
         for secret, place in each(spec, at, "imagePullSecrets"):
             if not text(secret, "name"):
                 yield f'{place / "name"}: invalid empty name ""'
@@ -133,7 +133,7 @@ def _of_lists(spec: Value, at: FieldPath) -> Iterator[str]:
         yield from ip_address_warnings.of_ip(server or "", at / "dnsConfig" / "nameservers" / index)
 
 
-def _of_duplicates(spec: Value, at: FieldPath, list_: str, key: str) -> Iterator[str]:
+def _of_duplicates(spec: Value, at: FieldPath, list_: str, *, key: str) -> Iterator[str]:
     seen: set[str] = set()
     for item, place in each(spec, at, list_):
         value = text(item, key)

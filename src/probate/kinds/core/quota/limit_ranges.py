@@ -69,27 +69,32 @@ def _of_pod(spec: Object, range_: Object) -> Iterator[str]:
     for limit in _limits(range_, CONTAINER):
         for container in resource_totals.containers(spec):
             given = container.get("resources") or {}
-            yield from _check(limit, CONTAINER, quantity_sums.read(given.get("requests")), quantity_sums.read(given.get("limits")))
+            yield from _check(
+                limit, CONTAINER, requests=quantity_sums.read(given.get("requests")), limits=quantity_sums.read(given.get("limits"))
+            )
     for limit in _limits(range_, POD):
         yield from _check(
-            limit, POD, resource_totals.pod_resources(spec, "requests"), resource_totals.pod_resources(spec, "limits")
+            limit,
+            POD,
+            requests=resource_totals.pod_resources(spec, "requests"),
+            limits=resource_totals.pod_resources(spec, "limits"),
         )
 
 
-def _check(limit: Object, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _check(limit: Object, kind: str, *, requests: Amounts, limits: Amounts) -> Iterator[str]:
     for name, least in _amounts(limit, "min"):
-        yield from _below_minimum(kind, name, least, requests, limits)
+        yield from _below_minimum(kind, name, least, requests=requests, limits=limits)
     for name, most in _amounts(limit, "max"):
-        yield from _above_maximum(kind, name, most, requests, limits)
+        yield from _above_maximum(kind, name, most, requests=requests, limits=limits)
     for name, ratio in _amounts(limit, "maxLimitRequestRatio"):
-        yield from _above_ratio(kind, name, ratio, requests, limits)
+        yield from _above_ratio(kind, name, ratio, requests=requests, limits=limits)
 
 
 def _amounts(limit: Object, field: str) -> Iterator[tuple[str, Amount]]:
     yield from sorted(quantity_sums.read(limit.get(field)).items())
 
 
-def _below_minimum(kind: str, name: str, least: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _below_minimum(kind: str, name: str, least: Amount, *, requests: Amounts, limits: Amounts) -> Iterator[str]:
     rule = f"minimum {name} usage per {kind} is {least}"
     if name not in requests:
         yield f"{rule}.  No request is specified"
@@ -99,7 +104,7 @@ def _below_minimum(kind: str, name: str, least: Amount, requests: Amounts, limit
         yield f"{rule}, but limit is {limits[name]}"
 
 
-def _above_maximum(kind: str, name: str, most: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _above_maximum(kind: str, name: str, most: Amount, *, requests: Amounts, limits: Amounts) -> Iterator[str]:
     rule = f"maximum {name} usage per {kind} is {most}"
     if name not in limits:
         yield f"{rule}.  No limit is specified"
@@ -109,7 +114,7 @@ def _above_maximum(kind: str, name: str, most: Amount, requests: Amounts, limits
         yield f"{rule}, but request is {requests[name]}"
 
 
-def _above_ratio(kind: str, name: str, ratio: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _above_ratio(kind: str, name: str, ratio: Amount, *, requests: Amounts, limits: Amounts) -> Iterator[str]:
     rule = f"{name} max limit to request ratio per {kind} is {ratio}"
     if name not in requests or not requests[name].size:
         yield f"{rule}, but no request is specified or request is 0"
@@ -121,7 +126,7 @@ def _above_ratio(kind: str, name: str, ratio: Amount, requests: Amounts, limits:
 
 def _of_claim(limit: Object, requests: Amounts) -> Iterator[str]:
     for name, least in _amounts(limit, "min"):
-        yield from _below_minimum(CLAIM, name, least, requests, {})
+        yield from _below_minimum(CLAIM, name, least, requests=requests, limits={})
     for name, most in _amounts(limit, "max"):
         rule = f"maximum {name} usage per {CLAIM} is {most}"
         if name not in requests:

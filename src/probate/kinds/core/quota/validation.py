@@ -96,7 +96,7 @@ def check_limit_range(range_: Value) -> Problems:
         yield from check_rule(kind, at / "type", names.validate_qualified_name)
         if "/" not in kind and kind not in _LIMITED:
             yield invalid(at / "type", kind, "must be a standard limit type or fully qualified")
-        yield from check_unique(limit, at, "type", seen)
+        yield from check_unique(limit, at, "type", seen=seen)
         yield from _check_resources(limit, at, kind)
         if kind == "Pod":
             yield from _check_no_defaults(limit, at)

@@ -50,7 +50,7 @@ def _check_addresses(spec: Value) -> Problems:
 
 
 def _check_families(spec: Value) -> Problems:
-    yield from check_choice(spec, _SPEC, "ipFamilyPolicy", _POLICIES)
+    yield from check_choice(spec, _SPEC, "ipFamilyPolicy", supported=_POLICIES)
     seen: set[str] = set()
     for index, family in enumerate(texts(spec, "ipFamilies")):
         if family not in _VERSIONS:

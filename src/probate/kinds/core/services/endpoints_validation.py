@@ -44,7 +44,7 @@ def check_endpoints(endpoints: Value) -> Problems:
 def check_slice(slice_: Value) -> Problems:
     """Validates an EndpointSlice."""
     kind = text(slice_, "addressType")
-    yield from check_choice(slice_, FieldPath(), "addressType", ("IPv4", "IPv6", "FQDN"), is_required=True)
+    yield from check_choice(slice_, FieldPath(), "addressType", supported=("IPv4", "IPv6", "FQDN"), is_required=True)
     if len(items(slice_, "endpoints")) > _MAX_ENDPOINTS:
         yield too_many(FieldPath("endpoints"), len(slice_["endpoints"]), _MAX_ENDPOINTS)
         return
@@ -60,7 +60,7 @@ def update_slice(new: Value, old: Value) -> Problems:
 
 def _check_address(address: Value, path: FieldPath) -> Problems:
     yield from check_reachable(text(address, "ip"), path / "ip")
-    yield from check_optional_name(address, path, "hostname", names.validate_dns_label)
+    yield from check_optional_name(address, path, "hostname", rule=names.validate_dns_label)
     if address.get("nodeName") is not None:
         yield from check_rule(address["nodeName"], path / "nodeName", names.validate_dns_subdomain)
 
@@ -68,9 +68,9 @@ def _check_address(address: Value, path: FieldPath) -> Problems:
 def _check_port(port: Value, path: FieldPath, *, is_name_required: bool) -> Problems:
     if is_name_required and not text(port, "name"):
         yield required(path / "name")
-    yield from check_optional_name(port, path, "name", names.validate_dns_label)
+    yield from check_optional_name(port, path, "name", rule=names.validate_dns_label)
     yield from check_port(port.get("port") or 0, path / "port")
-    yield from check_choice(port, path, "protocol", PROTOCOLS)
+    yield from check_choice(port, path, "protocol", supported=PROTOCOLS)
     if port.get("appProtocol") is not None:
         yield from check_rule(port["appProtocol"], path / "appProtocol", names.validate_qualified_name)
 
@@ -83,13 +83,13 @@ def _check_endpoint(endpoint: Value, path: FieldPath, kind: str) -> Problems:
         yield too_many(path / "addresses", len(addresses), _MAX_ADDRESSES)
     for index, address in enumerate(addresses):
         yield from _check_slice_address(address, path / "addresses" / index, kind)
-    yield from check_optional_name(endpoint, path, "nodeName", names.validate_dns_subdomain)
-    yield from check_optional_name(endpoint, path, "hostname", names.validate_dns_label)
-    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forZones", names.validate_label_value)
-    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forNodes", names.validate_dns_subdomain)
+    yield from check_optional_name(endpoint, path, "nodeName", rule=names.validate_dns_subdomain)
+    yield from check_optional_name(endpoint, path, "hostname", rule=names.validate_dns_label)
+    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forZones", rule=names.validate_label_value)
+    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forNodes", rule=names.validate_dns_subdomain)
 
 
-def _check_hints(hints: Value, path: FieldPath, field: str, rule: names.NameRule) -> Problems:
+def _check_hints(hints: Value, path: FieldPath, field: str, *, rule: names.NameRule) -> Problems:
     """Validates the zones or nodes for which an endpoint is intended: a limited number, each named once."""
     if len(items(hints, field)) > _MAX_HINTS:
         yield too_many(path / field, len(hints[field]), _MAX_HINTS)
@@ -135,6 +135,6 @@ def _check_slice_ports(slice_: Value) -> Problems:
         if text(port, "name") in seen:
             yield duplicate(at / "name", text(port, "name"))
         seen.add(text(port, "name"))
-        yield from check_optional_name(port, at, "name", names.validate_dns_label)
-        yield from check_choice(port, at, "protocol", PROTOCOLS)
-        yield from check_optional_name(port, at, "appProtocol", names.validate_qualified_name)
+        yield from check_optional_name(port, at, "name", rule=names.validate_dns_label)
+        yield from check_choice(port, at, "protocol", supported=PROTOCOLS)
+        yield from check_optional_name(port, at, "appProtocol", rule=names.validate_qualified_name)

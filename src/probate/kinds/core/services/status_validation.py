@@ -49,4 +49,4 @@ def _check_mode(ingress: Value, path: FieldPath) -> Problems:
     if ingress.get("ipMode") is not None and not text(ingress, "ip"):
         yield forbidden(path / "ipMode", "may not be specified when `ip` is not set")
     else:
-        yield from check_choice(ingress, path, "ipMode", _MODES)
+        yield from check_choice(ingress, path, "ipMode", supported=_MODES)

@@ -86,7 +86,7 @@ def _check_annotations(annotations: Value) -> Problems:
 
 
 def _check_type(spec: Value) -> Problems:
-    yield from check_choice(spec, _SPEC, "type", _TYPES)
+    yield from check_choice(spec, _SPEC, "type", supported=_TYPES)
     if _type(spec) == "ExternalName":
         yield from (
             forbidden(_SPEC / field, "may not be set for ExternalName services") for field in _NOT_EXTERNAL if spec.get(field)
@@ -107,7 +107,7 @@ def _check_ports(spec: Value) -> Problems:
     seen_node_ports: set[Any] = set()
     for port, at in each(spec, _SPEC, "ports"):
         yield from _check_port(port, at, is_name_required=len(items(spec, "ports")) > 1)
-        yield from check_unique(port, at, "name", seen_names)
+        yield from check_unique(port, at, "name", seen=seen_names)
         protocol = text(port, "protocol") or "TCP"
         if (protocol, port.get("port")) in seen_ports:
             yield duplicate(at, {"protocol": protocol, "port": port.get("port")})
@@ -122,10 +122,10 @@ def _check_ports(spec: Value) -> Problems:
 def _check_port(port: Value, path: FieldPath, *, is_name_required: bool) -> Problems:
     if not text(port, "name") and is_name_required:
         yield required(path / "name")
-    yield from check_optional_name(port, path, "name", names.validate_dns_label)
+    yield from check_optional_name(port, path, "name", rule=names.validate_dns_label)
     number = port.get("port") or 0
     yield from check_port(number, path / "port")
-    yield from check_choice(port, path, "protocol", PROTOCOLS)
+    yield from check_choice(port, path, "protocol", supported=PROTOCOLS)
     yield from check_port_or_name(port.get("targetPort") or number, path / "targetPort")
     if port.get("appProtocol") is not None:
         yield from check_rule(port["appProtocol"], path / "appProtocol", names.validate_qualified_name)
@@ -140,12 +140,12 @@ def _check_node_port(spec: Value, port: Value, path: FieldPath) -> Problems:
 
 def _check_affinity(spec: Value) -> Problems:
     affinity, config = text(spec, "sessionAffinity") or "None", child(spec, "sessionAffinityConfig")
-    yield from check_choice(spec, _SPEC, "sessionAffinity", ("ClientIP", "None"))
+    yield from check_choice(spec, _SPEC, "sessionAffinity", supported=("ClientIP", "None"))
     if affinity == "None" and spec.get("sessionAffinityConfig") is not None:
         yield forbidden(_SPEC / "sessionAffinityConfig", "must not be set when session affinity is None")
     elif affinity == "ClientIP":
         at = _SPEC / "sessionAffinityConfig" / "clientIP"
-        yield from check_between(child(config, "clientIP"), at, "timeoutSeconds", 1, _MAX_AFFINITY_SECONDS)
+        yield from check_between(child(config, "clientIP"), at, "timeoutSeconds", low=1, high=_MAX_AFFINITY_SECONDS)
 
 
 def _check_policies(spec: Value) -> Problems:
@@ -154,8 +154,8 @@ def _check_policies(spec: Value) -> Problems:
     if external and not is_external:
         yield invalid(_SPEC / "externalTrafficPolicy", external, "may only be set for externally-accessible services")
     else:
-        yield from check_choice(spec, _SPEC, "externalTrafficPolicy", ("Cluster", "Local"))
-    yield from check_choice(spec, _SPEC, "internalTrafficPolicy", ("Cluster", "Local"))
+        yield from check_choice(spec, _SPEC, "externalTrafficPolicy", supported=("Cluster", "Local"))
+    yield from check_choice(spec, _SPEC, "internalTrafficPolicy", supported=("Cluster", "Local"))
     if spec.get("trafficDistribution") not in (None, *_DISTRIBUTIONS):
         yield not_supported(_SPEC / "trafficDistribution", spec["trafficDistribution"], _DISTRIBUTIONS)
     health = spec.get(_HEALTH)
@@ -166,7 +166,7 @@ def _check_policies(spec: Value) -> Problems:
 def _check_load_balancer(spec: Value, annotations: Value) -> Problems:
     yield from _check_sources(spec, annotations)
     if _type(spec) == "LoadBalancer":
-        yield from check_optional_name(spec, _SPEC, "loadBalancerClass", names.validate_qualified_name)
+        yield from check_optional_name(spec, _SPEC, "loadBalancerClass", rule=names.validate_qualified_name)
         return
     given = [field for field in _LOAD_BALANCER_ONLY if spec.get(field) not in (None, "")]
     yield from (forbidden(_SPEC / field, _ONLY) for field in given)

@@ -33,9 +33,9 @@ def check_claim_spec(spec: Value, path: FieldPath) -> Problems:
         yield required(path / "resources" @ "storage")
     elif quantities.value_or_zero(amount) <= 0:
         yield invalid(path / "resources" @ "storage", amount, "must be greater than zero")
-    yield from check_optional_name(spec, path, "storageClassName", names.validate_dns_subdomain)
-    yield from check_optional_name(spec, path, "volumeAttributesClassName", names.validate_dns_subdomain)
-    yield from check_choice(spec, path, "volumeMode", VOLUME_MODES)
+    yield from check_optional_name(spec, path, "storageClassName", rule=names.validate_dns_subdomain)
+    yield from check_optional_name(spec, path, "volumeAttributesClassName", rule=names.validate_dns_subdomain)
+    yield from check_choice(spec, path, "volumeMode", supported=VOLUME_MODES)
     yield from _check_data_sources(spec, path)
 
 
@@ -76,5 +76,5 @@ def _check_data_source(source: Value, path: FieldPath) -> Problems:
     yield from check_given(source, path, "name", "kind")
     if not text(source, "apiGroup") and text(source, "kind") != "PersistentVolumeClaim":
         yield invalid(path, text(source, "kind"), "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
-    yield from check_optional_name(source, path, "apiGroup", names.validate_dns_subdomain)
-    yield from check_optional_name(source, path, "namespace", names.validate_dns_label)
+    yield from check_optional_name(source, path, "apiGroup", rule=names.validate_dns_subdomain)
+    yield from check_optional_name(source, path, "namespace", rule=names.validate_dns_label)

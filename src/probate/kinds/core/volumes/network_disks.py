@@ -56,20 +56,20 @@ def check_nfs(source: Value, path: FieldPath) -> Problems:
 def check_google_disk(source: Value, path: FieldPath) -> Problems:
     """Validates a GCE persistent disk source."""
     yield from check_given(source, path, "pdName")
-    yield from check_between(source, path, "partition", 0, _MAX_PARTITION)
+    yield from check_between(source, path, "partition", low=0, high=_MAX_PARTITION)
 
 
 def check_amazon_disk(source: Value, path: FieldPath) -> Problems:
     """Validates an AWS EBS source."""
     yield from check_given(source, path, "volumeID")
-    yield from check_between(source, path, "partition", 0, _MAX_PARTITION)
+    yield from check_between(source, path, "partition", low=0, high=_MAX_PARTITION)
 
 
 def check_azure_disk(source: Value, path: FieldPath) -> Problems:
     """Validates an Azure disk source: managed disks have a path, others a URL."""
     yield from check_given(source, path, "diskName", "diskURI")
-    yield from check_choice(source, path, "cachingMode", ("None", "ReadOnly", "ReadWrite"))
-    yield from check_choice(source, path, "kind", ("Shared", "Dedicated", "Managed"))
+    yield from check_choice(source, path, "cachingMode", supported=("None", "ReadOnly", "ReadWrite"))
+    yield from check_choice(source, path, "kind", supported=("Shared", "Dedicated", "Managed"))
     kind, uri = text(source, "kind"), text(source, "diskURI")
     begins = "/subscriptions/" if kind == "Managed" else "https://"
     if kind and not uri.startswith(begins):
@@ -109,7 +109,7 @@ def check_fibre_channel(source: Value, path: FieldPath) -> Problems:
     if targets and source.get("lun") is None:
         yield required(path / "lun", "lun is required if targetWWNs is specified")
     elif targets:
-        yield from check_between(source, path, "lun", 0, 255)
+        yield from check_between(source, path, "lun", low=0, high=255)
 
 
 def check_flex(source: Value, path: FieldPath) -> Problems:
@@ -126,7 +126,7 @@ def check_iscsi(source: Value, path: FieldPath) -> Problems:
     yield from check_given(source, path, "targetPortal", "iqn")
     if text(source, "iqn"):
         yield from _check_initiator(text(source, "iqn"), path / "iqn")
-    yield from check_between(source, path, "lun", 0, 255)
+    yield from check_between(source, path, "lun", low=0, high=255)
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
         yield required(path / "secretRef")
     if source.get("initiatorName") is not None:
@@ -141,14 +141,14 @@ def check_cinder(source: Value, path: FieldPath) -> Problems:
 
 def check_storage_os(source: Value, path: FieldPath) -> Problems:
     """Validates a StorageOS source."""
-    yield from check_name(source, path, "volumeName", names.validate_dns_label)
-    yield from check_optional_name(source, path, "volumeNamespace", names.validate_dns_label)
+    yield from check_name(source, path, "volumeName", rule=names.validate_dns_label)
+    yield from check_optional_name(source, path, "volumeNamespace", rule=names.validate_dns_label)
     yield from check_secret(source, path, "name")
 
 
 def check_csi(source: Value, path: FieldPath) -> Problems:
     """Validates an inline CSI source. An invalid Secret name is reported with the path of the volume."""
-    yield from check_name(source, path, "driver", names.validate_csi_driver)
+    yield from check_name(source, path, "driver", rule=names.validate_csi_driver)
     if source.get("nodePublishSecretRef") is not None:
         secret = text(source["nodePublishSecretRef"], "name")
         at = path / "nodePublishSecretRef" / "name"

@@ -18,7 +18,7 @@ def _check_glusterfs(source: Value, path: FieldPath) -> Problems:
     yield from check_given(source, path, "endpoints", "path")
     if source.get("endpointsNamespace") == "":
         yield invalid(path / "endpointsNamespace", "", "must be a valid namespace name if it is set")
-    yield from check_optional_name(source, path, "endpointsNamespace", names.validate_dns_label)
+    yield from check_optional_name(source, path, "endpointsNamespace", rule=names.validate_dns_label)
 
 
 def _check_iscsi(source: Value, path: FieldPath) -> Problems:
@@ -48,12 +48,12 @@ def _check_local(source: Value, path: FieldPath) -> Problems:
 
 
 def _check_csi(source: Value, path: FieldPath) -> Problems:
-    yield from check_name(source, path, "driver", names.validate_csi_driver)
+    yield from check_name(source, path, "driver", rule=names.validate_csi_driver)
     yield from check_given(source, path, "volumeHandle")
     for field in _SECRETS:
         if source.get(field) is not None:
-            yield from check_name(source[field], path / field, "name", names.validate_dns_subdomain)
-            yield from check_name(source[field], path / field, "namespace", names.validate_dns_label)
+            yield from check_name(source[field], path / field, "name", rule=names.validate_dns_subdomain)
+            yield from check_name(source[field], path / field, "namespace", rule=names.validate_dns_label)
 
 
 SOURCES: Mapping[str, network_disks.Check] = {

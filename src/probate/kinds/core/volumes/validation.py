@@ -49,8 +49,8 @@ def check_volume(volume: Value) -> Problems:
     yield from _check_capacity(child(spec, "capacity"), _SPEC / "capacity")
     yield from check_source(spec, _SPEC, SOURCES)
     yield from _check_reclaiming(spec)
-    yield from check_choice(spec, _SPEC, "volumeMode", VOLUME_MODES)
-    yield from check_optional_name(spec, _SPEC, "storageClassName", names.validate_dns_subdomain)
+    yield from check_choice(spec, _SPEC, "volumeMode", supported=VOLUME_MODES)
+    yield from check_optional_name(spec, _SPEC, "storageClassName", rule=names.validate_dns_subdomain)
     yield from _check_attributes_class(spec)
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
@@ -89,7 +89,7 @@ def update_volume(new: Value, old: Value) -> Problems:
 
 
 def _check_reclaiming(spec: Value) -> Problems:
-    yield from check_choice(spec, _SPEC, _POLICY, ("Delete", "Recycle", "Retain"))
+    yield from check_choice(spec, _SPEC, _POLICY, supported=("Delete", "Recycle", "Retain"))
     root = text(child(spec, "hostPath"), "path")
     if text(spec, _POLICY) == "Recycle" and root and posixpath.normpath(root).strip("/") == "":
         yield forbidden(_SPEC / _POLICY, "may not be 'recycle' for a hostPath mount of '/'")
@@ -101,7 +101,7 @@ def _check_attributes_class(spec: Value) -> Problems:
         return
     if not name:
         yield required(_SPEC / "volumeAttributesClassName", "an empty string is disallowed")
-    yield from check_optional_name(spec, _SPEC, "volumeAttributesClassName", names.validate_dns_subdomain)
+    yield from check_optional_name(spec, _SPEC, "volumeAttributesClassName", rule=names.validate_dns_subdomain)
     if spec.get("csi") is None:
         yield required(_SPEC / "csi", "has to be specified when using volumeAttributesClassName")
 

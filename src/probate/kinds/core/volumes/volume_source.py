@@ -37,4 +37,4 @@ def check_host_path(source: Value, path: FieldPath) -> Problems:
         yield required(path / "path")
         return
     yield from check_backsteps(text(source, "path"), path / "path")
-    yield from check_choice(source, path, "type", _HOST_PATH_TYPES)
+    yield from check_choice(source, path, "type", supported=_HOST_PATH_TYPES)

@@ -96,12 +96,12 @@ def _replacing(text: int, _old: int, new: int, *_: int) -> int:
 
 
 @function("string::replace(string, string) -> string", cost=lambda text, *_: tenth(text), grows=_replacing)
-def _replace(meter: Meter, text: str, old: str, new: str) -> str:
+def _replace(meter: Meter, text: str, old: str, new: str) -> str:  # noqa: PLR0917 CEL passes arguments by position
     return _replaced(meter, text, old, new, -1)
 
 
 @function("string::replace(string, string, int) -> string", cost=lambda text, *_: tenth(text), grows=_replacing)
-def _replaced(meter: Meter, text: str, old: str, new: str, count: int) -> str:
+def _replaced(meter: Meter, text: str, old: str, new: str, count: int) -> str:  # noqa: PLR0917 CEL passes arguments by position
     times = text.count(old) if count < 0 else min(count, text.count(old))
     meter.charge(tenth(len(text), times * len(new)))
     return text.replace(old, new, count)
@@ -113,7 +113,7 @@ def _split(meter: Meter, text: str, separator: str) -> list[str]:
 
 
 @function("string::split(string, int) -> list<string>", cost=traversal, grows=first)
-def _split_up_to(meter: Meter, text: str, separator: str, count: int) -> list[str]:
+def _split_up_to(meter: Meter, text: str, separator: str, count: int) -> list[str]:  # noqa: PLR0917 CEL passes arguments by position
     if count == 0:
         return []
     if count == 1:

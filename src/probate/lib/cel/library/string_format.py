@@ -32,14 +32,14 @@ def format_template(meter: Meter, template: str, args: list[Any]) -> str:
         if used >= len(args):
             raise CelError(f"index {used} out of range")
         used += 1
-        text = _directive(meter, match[3], int(match[2] or 6), next(waiting))
+        text = _directive(meter, match[3], int(match[2] or 6), value=next(waiting))
         meter.charge(len(text) // 10)
         return text
 
     return _DIRECTIVE.sub(one, template)
 
 
-def _directive(meter: Meter, kind: str, precision: int, value: Any) -> str:
+def _directive(meter: Meter, kind: str, precision: int, *, value: Any) -> str:
     if precision > MAX_PRECISION:
         raise CelError(f"precision is too large: {precision}")
     match kind:

@@ -26,17 +26,17 @@ class BadMacro(ValueError):
         self.at = at
 
 
-def expand(name: str, target: Node | None, args: list[Node], at: int) -> Node | None:
+def expand(name: str, target: Node | None, args: list[Node], *, at: int) -> Node | None:
     """Expands a macro call; None if the call is an ordinary function call."""
     if target is None:
         return _has(args, at) if name == "has" and len(args) == 1 else None
     if name == "bind" and isinstance(target, Ident) and target.name == "cel" and len(args) == 3:
-        return Bind(at, _variable(args[0]), args[1], args[2])
+        return Bind(at, _variable(args[0]), args[1], body=args[2])
     count = len(args)
     if (name in OPTIONAL and count == 2) or count - 1 in ONE_VARIABLE.get(name, ()):
-        return Comprehension(at, _KINDS.get(name, name), target, [_variable(args[0])], args[1:])
+        return Comprehension(at, _KINDS.get(name, name), target, names=[_variable(args[0])], parts=args[1:])
     if count - 2 in TWO_VARIABLES.get(name, ()):
-        return Comprehension(at, _KINDS.get(name, name), target, _two_variables(args), args[2:])
+        return Comprehension(at, _KINDS.get(name, name), target, names=_two_variables(args), parts=args[2:])
     return None
 
 

@@ -52,7 +52,7 @@ class _Reader:
             at = self._tokens[self._index - 1].at
             yes = self._operation(1)
             self._expect(":")
-            node = Conditional(at, node, yes, self.expression())
+            node = Conditional(at, node, yes=yes, no=self.expression())
         self._depth -= 1
         return node
 
@@ -71,10 +71,10 @@ class _Reader:
             token = self._advance()
             right = self._operation(RANKS[token.text] + 1)
             length += 1
-            left = built = self._combine(token, left, right, length, is_chain=left is built)
+            left = built = self._combine(token, left, right, length=length, is_chain=left is built)
         return left
 
-    def _combine(self, token: Token, left: Node, right: Node, length: int, *, is_chain: bool) -> Node:
+    def _combine(self, token: Token, left: Node, right: Node, *, length: int, is_chain: bool) -> Node:
         if token.text in ("&&", "||"):
             is_and = token.text == "&&"
             if is_chain and isinstance(left, Logic) and left.is_and == is_and:
@@ -130,7 +130,7 @@ class _Reader:
             raise self._unexpected(token)
         if token.kind == "name" and not is_optional and self._accept("("):
             at = self._tokens[self._index - 1].at
-            return self._macro(token.text, node, self._args(), at)
+            return self._macro(token.text, node, self._args(), at=at)
         if token.kind == "name" and token.text == "in":
             raise self._unexpected(token)
         return Select(dot.at, node, token.text, is_optional=is_optional)
@@ -145,9 +145,9 @@ class _Reader:
                 return args
             self._expect(",")
 
-    def _macro(self, name: str, target: Node | None, args: list[Node], at: int) -> Node:
+    def _macro(self, name: str, target: Node | None, args: list[Node], *, at: int) -> Node:
         try:
-            expanded = macros.expand(name, target, args, at)
+            expanded = macros.expand(name, target, args, at=at)
         except macros.BadMacro as error:
             raise CompileError(self._source, [Issue(error.at, str(error))]) from None
         if expanded is not None:
@@ -187,7 +187,7 @@ class _Reader:
         if token.text == "in":
             raise self._unexpected(token)
         if self._accept("("):
-            return self._macro(token.text, None, self._args(), token.at)
+            return self._macro(token.text, None, self._args(), at=token.at)
         if token.text in RESERVED:
             raise self._error(token, f"reserved identifier: {token.text}")
         struct = self._struct(token)
@@ -203,7 +203,7 @@ class _Reader:
             return None
         self._index = ahead + 1
         fields, optional = self._fields()
-        return Struct(token.at, ".".join(path), fields, optional)
+        return Struct(token.at, ".".join(path), fields, optional=optional)
 
     def _fields(self) -> tuple[list[tuple[str, Node]], frozenset[int]]:
         fields: list[tuple[str, Node]] = []

@@ -94,7 +94,7 @@ class Struct(Node):
 
     __slots__ = ("fields", "name", "optional")
 
-    def __init__(self, at: int, name: str, fields: list[tuple[str, Node]], optional: frozenset[int]) -> None:
+    def __init__(self, at: int, name: str, fields: list[tuple[str, Node]], *, optional: frozenset[int]) -> None:
         super().__init__(at)
         self.name = name
         self.fields = fields
@@ -117,7 +117,7 @@ class Conditional(Node):
 
     __slots__ = ("no", "test", "yes")
 
-    def __init__(self, at: int, test: Node, yes: Node, no: Node) -> None:
+    def __init__(self, at: int, test: Node, *, yes: Node, no: Node) -> None:
         super().__init__(at)
         self.test = test
         self.yes = yes
@@ -132,7 +132,7 @@ class Comprehension(Node):
 
     __slots__ = ("kind", "names", "parts", "range", "slots")
 
-    def __init__(self, at: int, kind: str, range_: Node, names: list[str], parts: list[Node]) -> None:
+    def __init__(self, at: int, kind: str, range_: Node, *, names: list[str], parts: list[Node]) -> None:
         super().__init__(at)
         self.kind = kind
         self.range = range_
@@ -146,7 +146,7 @@ class Bind(Node):
 
     __slots__ = ("body", "name", "slot", "value")
 
-    def __init__(self, at: int, name: str, value: Node, body: Node) -> None:
+    def __init__(self, at: int, name: str, value: Node, *, body: Node) -> None:
         super().__init__(at)
         self.name = name
         self.value = value

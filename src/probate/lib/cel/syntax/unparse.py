@@ -40,11 +40,9 @@ def unparse(node: Node) -> str:  # noqa: C901 one case a kind of node
         case ListOf():
             return f"[{', '.join(_mark(index, node.optional) + unparse(one) for index, one in enumerate(node.items))}]"
         case MapOf():
-            return f"{{{', '.join(_entry(index, node, unparse(key), one) for index, (key, one) in enumerate(node.entries))}}}"
+            return f"{{{_entries([(unparse(key), value) for key, value in node.entries], node.optional)}}}"
         case Struct():
-            return (
-                f"{node.name}{{{', '.join(_entry(index, node, _name(key), one) for index, (key, one) in enumerate(node.fields))}}}"
-            )
+            return f"{node.name}{{{_entries([(_name(key), value) for key, value in node.fields], node.optional)}}}"
         case Logic():
             return (" && " if node.is_and else " || ").join(_parenthesize(one) for one in node.terms)
         case Conditional():
@@ -81,8 +79,8 @@ def _call(node: Call) -> str:
     return f"{node.name}({', '.join(args)})"
 
 
-def _entry(index: int, node: MapOf | Struct, key: str, value: Node) -> str:
-    return f"{_mark(index, node.optional)}{key}: {unparse(value)}"
+def _entries(entries: list[tuple[str, Node]], optional: frozenset[int]) -> str:
+    return ", ".join(f"{_mark(index, optional)}{key}: {unparse(value)}" for index, (key, value) in enumerate(entries))
 
 
 def _mark(index: int, optional: frozenset[int]) -> str:

@@ -118,7 +118,7 @@ class MutatingPolicies:
         object_, shape = inputs.object or {}, self._shape(converted)
         for mutation in policy.mutations:
             evaluator = policy_evaluation.Evaluator(policy.variables, inputs._replace(object=object_))
-            object_ = mutations.mutate(mutation, object_, evaluator, shape)
+            object_ = mutations.mutate(mutation, object_, evaluator, shape=shape)
         return object_
 
     def _shape(self, converted: cel_variables.VersionedWrite) -> Shape:

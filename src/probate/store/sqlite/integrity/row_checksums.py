@@ -14,14 +14,15 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from probate.store import damaged_objects
-from probate.store.contract import DamagedRecord, ReadResult, Record, Revision
+from probate.store.contract import DamagedRecord, ReadResult, Record
 
 Row: TypeAlias = Sequence[Any]
 """Key, value, revision and checksum, as SQLite returns them: a damaged file may hold values of any type."""
 
 
-def verify_row(key: str, value: Any, revision: Revision, checksum: Any) -> Record | DamagedRecord:
+def verify_row(row: Row) -> Record | DamagedRecord:
     """Returns the record of one row."""
+    key, value, revision, checksum = row
     if type(value) is not bytes:
         return DamagedRecord(key, revision, damaged_objects.MISSING)
     if crc32(value, crc32(key.encode(), revision)) != checksum:  # `checksums.compute` inlined: every read runs this
@@ -39,7 +40,7 @@ def verify_rows(rows: Sequence[Row]) -> tuple[list[Record], tuple[DamagedRecord,
         ]
     except TypeError:  # a value is not bytes
         intact = []
-    return (intact, ()) if len(intact) == len(rows) else split_damaged([verify_row(*row) for row in rows])
+    return (intact, ()) if len(intact) == len(rows) else split_damaged([verify_row(row) for row in rows])
 
 
 _REVISION = operator.itemgetter(2)

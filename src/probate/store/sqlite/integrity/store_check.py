@@ -92,7 +92,7 @@ def _check_rows(db: apsw.Connection, statement: str, *, has_checksums: bool) -> 
     count, damaged = 0, []
     for key, value, revision, checksum in db.execute(statement.format("log.crc" if has_checksums else "NULL")):
         count += 1
-        record = row_checksums.verify_row(key, value, revision, checksum) if has_checksums else _verify_json(key, value, revision)
+        record = row_checksums.verify_row((key, value, revision, checksum)) if has_checksums else _verify_json(key, value, revision)
         if isinstance(record, DamagedRecord):
             damaged.append(record)
     return count, tuple(damaged)

@@ -117,7 +117,7 @@ def _check_claims(resources: Value, path: FieldPath, claims: Collection[str]) ->
         if not name:
             yield required(at)
             continue
-        yield from check_optional_name(claim, at, "request", names.validate_dns_label)
+        yield from check_optional_name(claim, at, "request", rule=names.validate_dns_label)
         if name in whole or (name, part) in parts or (not part and name in parted):
             yield duplicate(at, name)
         if name not in claims:

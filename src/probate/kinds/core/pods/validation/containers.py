@@ -42,13 +42,13 @@ def check_containers(spec: Value, path: FieldPath, volumes: dict[str, Value]) ->
         yield required(path / "containers")
     seen: set[Any] = set()
     for container, at in each(spec, path, "containers"):
-        yield from check_name(container, at, "name", names.validate_dns_label)
-        yield from check_unique(container, at, "name", seen)
-        yield from _check_container(container, at, volumes, spec)
+        yield from check_name(container, at, "name", rule=names.validate_dns_label)
+        yield from check_unique(container, at, "name", seen=seen)
+        yield from _check_container(container, at, volumes, spec=spec)
         yield from probes.check_probes(container, at)
         yield from probes.check_lifecycle(container, at, spec.get("terminationGracePeriodSeconds"))
-    yield from _check_init_containers(spec, path, volumes, seen)
-    yield from _check_ephemeral_containers(spec, path, volumes, seen)
+    yield from _check_init_containers(spec, path, volumes, seen=seen)
+    yield from _check_ephemeral_containers(spec, path, volumes, seen=seen)
     yield from _check_resources(spec, path)
     yield from _check_host_ports(spec, path)
 
@@ -65,11 +65,11 @@ def _check_image_spaces(container: Value, path: FieldPath) -> Problems:
         yield invalid(path / "image", image, "must not have leading or trailing whitespace")
 
 
-def _check_init_containers(spec: Value, path: FieldPath, volumes: dict[str, Value], seen: set[Any]) -> Problems:
+def _check_init_containers(spec: Value, path: FieldPath, volumes: dict[str, Value], *, seen: set[Any]) -> Problems:
     for container, at in each(spec, path, "initContainers"):
-        yield from check_name(container, at, "name", names.validate_dns_label)
-        yield from check_unique(container, at, "name", seen)
-        yield from _check_container(container, at, volumes, spec)
+        yield from check_name(container, at, "name", rule=names.validate_dns_label)
+        yield from check_unique(container, at, "name", seen=seen)
+        yield from _check_container(container, at, volumes, spec=spec)
         if text(container, "restartPolicy") == "Always":
             yield from probes.check_probes(container, at)
             yield from probes.check_lifecycle(container, at, spec.get("terminationGracePeriodSeconds"))
@@ -78,12 +78,12 @@ def _check_init_containers(spec: Value, path: FieldPath, volumes: dict[str, Valu
             yield from (forbidden(at / field, detail) for field in _ORDINARY_ONLY if container.get(field) is not None)
 
 
-def _check_ephemeral_containers(spec: Value, path: FieldPath, volumes: dict[str, Value], seen: set[Any]) -> Problems:
+def _check_ephemeral_containers(spec: Value, path: FieldPath, volumes: dict[str, Value], *, seen: set[Any]) -> Problems:
     targets = {text(one, "name") for one in (*objects(spec, "containers"), *objects(spec, "initContainers"))}
     for container, at in each(spec, path, "ephemeralContainers"):
-        yield from check_name(container, at, "name", names.validate_dns_label)
-        yield from check_unique(container, at, "name", seen)
-        yield from _check_container(container, at, volumes, spec)
+        yield from check_name(container, at, "name", rule=names.validate_dns_label)
+        yield from check_unique(container, at, "name", seen=seen)
+        yield from _check_container(container, at, volumes, spec=spec)
         yield from _check_image_spaces(container, at)
         given = [field for field in _NOT_EPHEMERAL if container.get(field)]
         yield from (forbidden(at / field, "cannot be set for an Ephemeral Container") for field in given)
@@ -93,10 +93,10 @@ def _check_ephemeral_containers(spec: Value, path: FieldPath, volumes: dict[str,
             yield not_found(at / "targetContainerName", target)
 
 
-def _check_container(container: Value, path: FieldPath, volumes: dict[str, Value], spec: Value) -> Problems:
+def _check_container(container: Value, path: FieldPath, volumes: dict[str, Value], *, spec: Value) -> Problems:
     yield from check_given(container, path, "image")
-    yield from check_choice(container, path, "imagePullPolicy", _PULL_POLICIES)
-    yield from check_choice(container, path, "terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
+    yield from check_choice(container, path, "imagePullPolicy", supported=_PULL_POLICIES)
+    yield from check_choice(container, path, "terminationMessagePolicy", supported=("File", "FallbackToLogsOnError"))
     if container.get("restartPolicy") or container.get("restartPolicyRules"):
         yield from restart_rules.check_restarts(container, path)
     if container.get("resizePolicy"):
@@ -122,15 +122,15 @@ def _check_resources(spec: Value, path: FieldPath) -> Problems:
 def _check_ports(container: Value, path: FieldPath) -> Problems:
     seen: set[Any] = set()
     for port, at in each(container, path, "ports"):
-        yield from check_optional_name(port, at, "name", names.validate_port_name)
-        yield from check_unique(port, at, "name", seen)
+        yield from check_optional_name(port, at, "name", rule=names.validate_port_name)
+        yield from check_unique(port, at, "name", seen=seen)
         if not port.get("containerPort"):
             yield required(at / "containerPort")
         else:
             yield from check_port(port["containerPort"], at / "containerPort")
         if port.get("hostPort"):
             yield from check_port(port["hostPort"], at / "hostPort")
-        yield from check_choice(port, at, "protocol", PROTOCOLS)
+        yield from check_choice(port, at, "protocol", supported=PROTOCOLS)
 
 
 def _check_host_ports(spec: Value, path: FieldPath) -> Problems:

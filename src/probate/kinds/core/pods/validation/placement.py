@@ -44,13 +44,13 @@ def _check_affinity(affinity: Value, path: FieldPath) -> Problems:
     if node.get(_NEEDED) is not None:
         yield from check_node_selector(node[_NEEDED], path / "nodeAffinity" / _NEEDED)
     for term, at in each(node, path / "nodeAffinity", _WANTED):
-        yield from check_between(term, at, "weight", 1, 100)
+        yield from check_between(term, at, "weight", low=1, high=100)
         yield from check_node_selector_term(child(term, "preference"), at / "preference")
     for name in ("podAffinity", "podAntiAffinity"):
         for term, at in each(child(affinity, name), path / name, _NEEDED):
             yield from _check_pod_term(term, at)
         for term, at in each(child(affinity, name), path / name, _WANTED):
-            yield from check_between(term, at, "weight", 1, 100)
+            yield from check_between(term, at, "weight", low=1, high=100)
             yield from _check_pod_term(child(term, "podAffinityTerm"), at / "podAffinityTerm")
 
 
@@ -77,7 +77,7 @@ def _check_toleration(toleration: Value, path: FieldPath) -> Problems:
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(path / "effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     yield from _check_toleration_operator(operator, text(toleration, "value"), path / "operator")
-    yield from check_choice(toleration, path, "effect", EFFECTS)
+    yield from check_choice(toleration, path, "effect", supported=EFFECTS)
 
 
 def _check_toleration_operator(operator: str, value: str, path: FieldPath) -> Problems:
@@ -114,8 +114,8 @@ def _check_spread_details(constraint: Value, path: FieldPath, policies: Collecti
     if least is not None and text(constraint, "whenUnsatisfiable") != "DoNotSchedule":
         detail = "can only use minDomains if whenUnsatisfiable=DoNotSchedule"
         yield invalid(path / "minDomains", least, detail)
-    yield from check_choice(constraint, path, "nodeAffinityPolicy", policies)
-    yield from check_choice(constraint, path, "nodeTaintsPolicy", policies)
+    yield from check_choice(constraint, path, "nodeAffinityPolicy", supported=policies)
+    yield from check_choice(constraint, path, "nodeTaintsPolicy", supported=policies)
     yield from check_label_selector(constraint.get("labelSelector"), path / "labelSelector")
     yield from label_keys.check_in_constraint(constraint, path)
 

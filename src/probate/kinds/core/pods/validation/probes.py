@@ -89,6 +89,6 @@ def _check_http(handler: Value, path: FieldPath) -> Problems:
     if handler.get("path") == "":
         yield from check_given(handler, path, "path")
     yield from check_port_or_name(handler.get("port") or 0, path / "port")
-    yield from check_choice(handler, path, "scheme", ("HTTP", "HTTPS"))
+    yield from check_choice(handler, path, "scheme", supported=("HTTP", "HTTPS"))
     for header, _ in each(handler, path, "httpHeaders"):
         yield from check_rule(text(header, "name"), path / "httpHeaders", names.validate_http_header)

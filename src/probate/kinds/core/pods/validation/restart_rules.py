@@ -17,14 +17,14 @@ _MAX_CODES = 255
 
 def check_restarts(container: Value, path: FieldPath) -> Problems:
     """Validates a container's own restart policy and restart rules."""
-    yield from check_choice(container, path, "restartPolicy", _POLICIES)
+    yield from check_choice(container, path, "restartPolicy", supported=_POLICIES)
     rules = items(container, "restartPolicyRules")
     if rules and not text(container, "restartPolicy"):
         yield required(path / "restartPolicy", "must specify restartPolicy when restart rules are used")
     if len(rules) > _MAX_RULES:
         yield too_many(path / "restartPolicyRules", len(rules), _MAX_RULES)
     for rule, at in each(container, path, "restartPolicyRules"):
-        yield from check_choice(rule, at, "action", _ACTIONS, is_required=True)
+        yield from check_choice(rule, at, "action", supported=_ACTIONS, is_required=True)
         if rule.get("exitCodes") is None:
             yield required(at / "exitCodes", "must be specified")
         else:
@@ -49,7 +49,7 @@ def check_resizes(container: Value, path: FieldPath, policy: str) -> Problems:
 
 
 def _check_codes(codes: Value, path: FieldPath) -> Problems:
-    yield from check_choice(codes, path, "operator", ("In", "NotIn"), is_required=True)
+    yield from check_choice(codes, path, "operator", supported=("In", "NotIn"), is_required=True)
     if len(items(codes, "values")) > _MAX_CODES:
         yield too_many(path / "values", len(codes["values"]), _MAX_CODES)
 

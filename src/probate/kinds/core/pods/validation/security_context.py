@@ -26,7 +26,7 @@ def check_container_context(container: Value, path: FieldPath, spec: Value) -> P
     yield from _check_profiles(context, path)
     if context.get("windowsOptions"):
         yield from operating_systems.check_windows_options(context, path)
-    yield from check_choice(context, path, "procMount", ("Default", "Unmasked"))
+    yield from check_choice(context, path, "procMount", supported=("Default", "Unmasked"))
     if text(context, "procMount") == "Unmasked" and spec.get("hostUsers") is not False:
         yield invalid(path / "procMount", "Unmasked", "`hostUsers` must be false to use `Unmasked`")
     if context.get("allowPrivilegeEscalation") is False:
@@ -38,13 +38,13 @@ def check_pod_context(spec: Value, path: FieldPath) -> Problems:
     context = child(spec, "securityContext")
     yield from _check_identity(context, path)
     yield from _check_profiles(context, path)
-    yield from check_between(context, path, "fsGroup", 0, MAX_INT32)
+    yield from check_between(context, path, "fsGroup", low=0, high=MAX_INT32)
     for index, group in enumerate(items(context, "supplementalGroups")):
         if not 0 <= (group or 0) <= MAX_INT32:
             yield invalid(path / "supplementalGroups" / index, group, f"must be between 0 and {MAX_INT32}, inclusive")
-    yield from check_choice(context, path, "fsGroupChangePolicy", ("OnRootMismatch", "Always"))
-    yield from check_choice(context, path, "supplementalGroupsPolicy", ("Merge", "Strict"))
-    yield from check_choice(context, path, "seLinuxChangePolicy", ("MountOption", "Recursive"))
+    yield from check_choice(context, path, "fsGroupChangePolicy", supported=("OnRootMismatch", "Always"))
+    yield from check_choice(context, path, "supplementalGroupsPolicy", supported=("Merge", "Strict"))
+    yield from check_choice(context, path, "seLinuxChangePolicy", supported=("MountOption", "Recursive"))
     if context.get("windowsOptions"):
         yield from operating_systems.check_windows_options(context, path)
     yield from _check_sysctls(context, path, spec)
@@ -64,13 +64,13 @@ def check_host_users(spec: Value, path: FieldPath) -> Problems:
 
 def _check_identity(context: Value, path: FieldPath) -> Problems:
     for field in ("runAsUser", "runAsGroup"):
-        yield from check_between(context, path, field, 0, MAX_INT32)
+        yield from check_between(context, path, field, low=0, high=MAX_INT32)
 
 
 def _check_profiles(context: Value, path: FieldPath) -> Problems:
     for name, check in (("seccompProfile", _check_seccomp), ("appArmorProfile", _check_app_armor)):
         if context.get(name) is not None:
-            yield from check_choice(context[name], path / name, "type", _PROFILES, is_required=True)
+            yield from check_choice(context[name], path / name, "type", supported=_PROFILES, is_required=True)
             yield from check(context[name], path / name)
 
 

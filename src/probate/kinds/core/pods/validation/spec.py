@@ -96,12 +96,12 @@ def check_spec(spec: Value, path: FieldPath, *, claims: tuple[str, ...] = ()) ->
     known.update({claim: {"persistentVolumeClaim": {"claimName": claim}} for claim in claims})
     yield from found
     yield from containers.check_containers(spec, path, known)
-    yield from check_choice(spec, path, "restartPolicy", RESTART_POLICIES)
+    yield from check_choice(spec, path, "restartPolicy", supported=RESTART_POLICIES)
     yield from _check_dns(spec, path)
     yield from placement.check_scheduling(spec, path)
     yield from security_context.check_pod_context(spec, path / "securityContext")
     for field, rule in _NAMES.items():
-        yield from check_optional_name(spec, path, field, rule)
+        yield from check_optional_name(spec, path, field, rule=rule)
     yield from _check_lists(spec, path)
     yield from _check_rest(spec, path)
 
@@ -119,8 +119,8 @@ def _check_lists(spec: Value, path: FieldPath) -> Problems:
             yield from check_rule(hostname, at / "hostnames" / index, names.validate_dns_subdomain)
     seen: set[Any] = set()
     for claim, at in each(spec, path, "resourceClaims"):
-        yield from check_name(claim, at, "name", names.validate_dns_label)
-        yield from check_unique(claim, at, "name", seen)
+        yield from check_name(claim, at, "name", rule=names.validate_dns_label)
+        yield from check_unique(claim, at, "name", seen=seen)
         yield from _check_claim(claim, at)
 
 
@@ -133,8 +133,8 @@ def _check_claim(claim: Value, path: FieldPath) -> Problems:
 
 
 def _check_rest(spec: Value, path: FieldPath) -> Problems:
-    yield from check_between(spec, path, "activeDeadlineSeconds", 1, MAX_INT32)
-    yield from check_choice(spec, path, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+    yield from check_between(spec, path, "activeDeadlineSeconds", low=1, high=MAX_INT32)
+    yield from check_choice(spec, path, "preemptionPolicy", supported=("PreemptLowerPriority", "Never"))
     claims = {text(claim, "name") for claim in objects(spec, "resourceClaims")}
     yield from container_resources.check_requirements({"limits": spec.get("overhead")}, path / "overhead", claims)
     if spec.get("resources") is not None:
@@ -160,7 +160,7 @@ def _check_hostname(spec: Value, path: FieldPath) -> Problems:
 
 def _check_dns(spec: Value, path: FieldPath) -> Problems:
     policy, config = text(spec, "dnsPolicy"), child(spec, "dnsConfig")
-    yield from check_choice(spec, path, "dnsPolicy", _DNS_POLICIES)
+    yield from check_choice(spec, path, "dnsPolicy", supported=_DNS_POLICIES)
     if policy == "None" and spec.get("dnsConfig") is None:
         yield required(path / "dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
     elif policy == "None" and not items(config, "nameservers"):

@@ -41,16 +41,16 @@ def _check_ended(status: Value, before: Value, spec: Value) -> Problems:
     if any(text(rule, "action") == "RestartAllContainers" for one in _all(spec) for rule in objects(one, "restartPolicyRules")):
         return
     own = {text(one, "name") for one in _all(spec) if text(one, "restartPolicy") or one.get("restartPolicyRules")}
-    yield from _check_restarts(status, before, "containerStatuses", policy, own)
-    yield from _check_restarts(status, before, "initContainerStatuses", policy, own)
-    yield from _check_restarts(status, before, "ephemeralContainerStatuses", "Never", ())
+    yield from _check_restarts(status, before, "containerStatuses", policy=policy, exempt=own)
+    yield from _check_restarts(status, before, "initContainerStatuses", policy=policy, exempt=own)
+    yield from _check_restarts(status, before, "ephemeralContainerStatuses", policy="Never", exempt=())
 
 
 def _all(spec: Value) -> list[Value]:
     return [*objects(spec, "containers"), *objects(spec, "initContainers")]
 
 
-def _check_restarts(status: Value, before: Value, field: str, policy: str, exempt: Collection[str]) -> Problems:
+def _check_restarts(status: Value, before: Value, field: str, *, policy: str, exempt: Collection[str]) -> Problems:
     if policy == "Always":
         return
     running = {text(one, "name") for one in objects(status, field) if child(one, "state").get("terminated") is None}

@@ -84,7 +84,7 @@ def _check_sub_paths(mount: Value, path: FieldPath, at: FieldPath) -> Problems:
 
 
 def _check_propagation(mount: Value, path: FieldPath, container: Value) -> Problems:
-    yield from check_choice(mount, path, "mountPropagation", _PROPAGATIONS)
+    yield from check_choice(mount, path, "mountPropagation", supported=_PROPAGATIONS)
     is_privileged = child(container, "securityContext").get("privileged")
     if text(mount, "mountPropagation") == "Bidirectional" and not is_privileged:
         yield forbidden(path / "mountPropagation", "Bidirectional mount propagation is available only to privileged containers")

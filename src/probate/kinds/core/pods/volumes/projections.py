@@ -31,7 +31,7 @@ def check_config_map(source: Value, path: FieldPath) -> Problems:
 
 def check_downward(source: Value, path: FieldPath) -> Problems:
     """Validates a `downwardAPI` source."""
-    yield from check_between(source, path, "defaultMode", 0, _MAX_MODE)
+    yield from check_between(source, path, "defaultMode", low=0, high=_MAX_MODE)
     for item in objects(source, "items"):
         yield from _check_path(item, path)
         field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
@@ -43,17 +43,17 @@ def check_downward(source: Value, path: FieldPath) -> Problems:
             yield from check_resource_ref(resource, path / "resourceFieldRef", is_volume=True)
         else:
             yield required(path, "one of fieldRef and resourceFieldRef is required")
-        yield from check_between(item, path, "mode", 0, _MAX_MODE)
+        yield from check_between(item, path, "mode", low=0, high=_MAX_MODE)
 
 
 def check_projected(source: Value, path: FieldPath) -> Problems:
     """Validates a `projected` source: files from several sources in one volume."""
-    yield from check_between(source, path, "defaultMode", 0, _MAX_MODE)
+    yield from check_between(source, path, "defaultMode", low=0, high=_MAX_MODE)
     seen: set[str] = set()
     for projection, at in each(source, path, "sources"):
         given = [name for name in _KINDS if projection.get(name) is not None]
         for name in given:
-            yield from _check_projection(name, projection[name], at / name, path)
+            yield from _check_projection(name, projection[name], at / name, volume=path)
         if len(given) > 1:
             yield forbidden(at, "may not specify more than 1 volume type per source")
         for file in _files(projection):
@@ -69,7 +69,7 @@ def _files(projection: Value) -> Iterator[str]:
                 yield text(item, "path")
 
 
-def _check_projection(name: str, projection: Value, path: FieldPath, volume: FieldPath) -> Problems:
+def _check_projection(name: str, projection: Value, path: FieldPath, *, volume: FieldPath) -> Problems:
     if name in {"secret", "configMap"}:
         yield from check_config_map(projection, path)
     elif name == "downwardAPI":
@@ -82,11 +82,11 @@ def _check_projection(name: str, projection: Value, path: FieldPath, volume: Fie
 
 
 def _check_files(source: Value, path: FieldPath) -> Problems:
-    yield from check_between(source, path, "defaultMode", 0, _MAX_MODE)
+    yield from check_between(source, path, "defaultMode", low=0, high=_MAX_MODE)
     for item, at in each(source, path, "items"):
         yield from check_given(item, at, "key")
         yield from _check_path(item, at)
-        yield from check_between(item, at, "mode", 0, _MAX_MODE)
+        yield from check_between(item, at, "mode", low=0, high=_MAX_MODE)
 
 
 def _check_path(item: Value, path: FieldPath) -> Problems:

@@ -30,7 +30,7 @@ def check_volumes(spec: Value, path: FieldPath) -> tuple[list[FieldError], dict[
     found: list[FieldError] = []
     good: dict[str, Value] = {}
     for volume, at in each(spec, path, "volumes"):
-        problems = [*check_source(volume, at, _SOURCES), *check_name(volume, at, "name", names.validate_dns_label)]
+        problems = [*check_source(volume, at, _SOURCES), *check_name(volume, at, "name", rule=names.validate_dns_label)]
         if text(volume, "name") in good:
             problems.append(duplicate(at / "name", text(volume, "name")))
         if not problems:
@@ -75,7 +75,7 @@ def _check_git(source: Value, path: FieldPath) -> Problems:
 
 
 def _check_image(source: Value, path: FieldPath) -> Problems:
-    yield from check_choice(source, path, "pullPolicy", ("Always", "IfNotPresent", "Never"))
+    yield from check_choice(source, path, "pullPolicy", supported=("Always", "IfNotPresent", "Never"))
 
 
 _SOURCES: Mapping[str, network_disks.Check] = {
