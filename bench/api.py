@@ -94,7 +94,7 @@ async def measure(folder: Path, options: Options) -> None:
         get = request("GET", f"{PATH}/sample")
         await compare("get", Ask(lambda: get), server, sample=made, options=options, folder=folder, bar=0.45)
         await compare("create", create, server, sample=made, options=options, folder=folder, bar=0.25)
-        # With 32 clients each write waits for the disk most of the time; with more of them others are served meanwhile.
+        # With 32 clients, each write mostly waits for the disk; with more clients, the server handles others meanwhile.
         await compare(
             f"create, {MANY} clients",
             create._replace(connections=MANY),

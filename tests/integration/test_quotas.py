@@ -233,7 +233,7 @@ async def test_raised_or_deleted_quota_no_longer_limits(server: InProcessServer)
     assert (await server.request("POST", PODS, pod("b"))).code == 403
     await server.request("DELETE", f"{QUOTAS}/q")
     assert (await server.request("POST", PODS, pod("b"))).code == 201
-    assert server.api.admission.validators == ()
+    assert server.api.admission.chain.validators == ()
 
 
 async def test_rejected_create_releases_its_reservation(server: InProcessServer) -> None:

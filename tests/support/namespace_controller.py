@@ -11,13 +11,13 @@ from typing import Any
 
 import httpx
 
+from probate.controllers.manager import store_backend
 from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.controllers.namespaces.scope_deletion import Scope, ScopeDeletion
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.gc.backends.store.store_backend import StoreBackend
 from probate.kinds.builtin import catalog
 from probate.server.app import App
 from probate.server.context import ServerContext
@@ -80,7 +80,7 @@ class Site:
         kinds = KindRegistry(store, catalog.load())  # type: ignore[arg-type]
         chooser = random.Random(1)  # noqa: S311
         self.api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
-        self.backend = StoreBackend(self.api)
+        self.backend = store_backend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
         deletion = ScopeDeletion(scope or Namespaces(), self.backend, clock)
         self.loop = ChangeFeedLoop("namespaces", deletion, self.backend, clock=clock)

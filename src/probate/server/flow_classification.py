@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.api.rbac.users import User
 from probate.core.metrics import LabelValues
@@ -41,8 +42,8 @@ class FlowClassifier:
 
     def subscribe_to(self, configuration: PluginConfiguration) -> None:
         """Follows the configured FlowSchemas and levels from now on."""
-        configuration.subscribe(GROUP, "v1", SCHEMAS, lambda objects: self._update(schemas=list(objects.values())))
-        configuration.subscribe(GROUP, "v1", LEVELS, lambda objects: self._update(levels=list(objects.values())))
+        configuration.subscribe(GroupResource(GROUP, SCHEMAS), lambda objects: self._update(schemas=list(objects.values())))
+        configuration.subscribe(GroupResource(GROUP, LEVELS), lambda objects: self._update(levels=list(objects.values())))
 
     def _update(self, schemas: list[Object] | None = None, levels: list[Object] | None = None) -> None:
         self._schemas = self._schemas if schemas is None else schemas

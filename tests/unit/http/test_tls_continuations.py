@@ -18,7 +18,7 @@ from probate.http.tls.transport import WRITES_AT_ONCE, TlsTransport
 LARGE = bytes(range(256)) * 40_000
 
 
-class Wire:
+class PeerConnection:
     """Stands for the plain transport: keeps what is written, and passes it to a client in memory."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
@@ -78,9 +78,9 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 @asynccontextmanager
-async def connect(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIterator[tuple[TlsTransport, Wire]]:
+async def connect(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIterator[tuple[TlsTransport, PeerConnection]]:
     """Yields a transport whose handshake is complete, and its wire."""
-    wire, thread = Wire(contexts[1]), WorkerThread("handshakes")
+    wire, thread = PeerConnection(contexts[1]), WorkerThread("handshakes")
     plain: Any = wire
     transport = TlsTransport(
         contexts[0], lambda one: one.set_protocol(asyncio.Protocol()), handshake_thread=thread, handshake_seconds=60

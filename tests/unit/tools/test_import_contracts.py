@@ -40,6 +40,7 @@ PLANTED = [
     planted("controllers.lifecycle.event_ttl", "probate.store.keys", "store-behind-the-server"),
     planted("api.uids", "time", "pure"),
     planted("kinds.tables", "pathlib", "pure"),
+    planted("server.authz.escalation", "probate.server.context", "context-of-request-handlers"),
     planted("store.sqlite.schema", "probate.store.etcd.write_slots", "engines-independent"),
     planted("server.request", "probate.store.sqlite.schema", "server-knows-no-engine"),
     planted("app.stores", "apsw", "sql-in-one-place"),

@@ -39,14 +39,12 @@ class PluginConfiguration:
         self._store = store
         self._catalog = catalog
         self._listeners: dict[GroupResource, list[Listener]] = {}
-        self._versions: dict[GroupResource, str] = {}
         self._cached: dict[GroupResource, dict[str, _CachedObject]] = {}
         self._reading = asyncio.Lock()
 
-    def subscribe(self, group: str, version: str, plural: str, listener: Listener) -> None:
-        """Subscribes a listener to the objects of a built-in resource."""
-        self._listeners.setdefault(GroupResource(group, plural), []).append(listener)
-        self._versions[GroupResource(group, plural)] = version
+    def subscribe(self, resource: GroupResource, listener: Listener) -> None:
+        """Subscribes a listener to the objects of a built-in resource, in the version v1."""
+        self._listeners.setdefault(resource, []).append(listener)
 
     def includes(self, resource: Resource) -> bool:
         """Returns whether a resource configures a plugin."""
@@ -62,7 +60,7 @@ class PluginConfiguration:
 
         Runs once at a time, so that an older read never replaces a newer one.
         """
-        served = self._catalog().find(resource.group, self._versions[resource], resource.resource)
+        served = self._catalog().find(resource.group, "v1", resource.resource)
         if served is None:
             return
         async with self._reading:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
+from probate.core.aio.offloader import Offloader
 from probate.kinds.shared import default_classes
 from probate.server.admission.admission_attributes import CREATE, Attributes
-from probate.server.admission.chain import PluginOrder
-from probate.server.context import ServerContext
+from probate.server.admission.chain import AdmissionChain, PluginOrder
+from probate.server.admission.configuration import PluginConfiguration
 from probate.server.request import Target
 
 
@@ -23,6 +25,7 @@ class ClassedKind(NamedTuple):
     plural: str
     field: str
     legacy_annotation: str
+    classes: GroupResource
     annotations: tuple[str, ...]  # the annotations that mark the default class
 
 
@@ -32,6 +35,7 @@ PERSISTENT_VOLUME_CLAIMS = ClassedKind(
     "persistentvolumeclaims",
     "storageClassName",
     default_classes.CLAIM_CLASS_ANNOTATION,
+    GroupResource("storage.k8s.io", "storageclasses"),
     default_classes.STORAGE_CLASS_ANNOTATIONS,
 )
 INGRESSES = ClassedKind(
@@ -40,34 +44,32 @@ INGRESSES = ClassedKind(
     "ingresses",
     "ingressClassName",
     default_classes.INGRESS_OLD_ANNOTATION,
+    GroupResource("networking.k8s.io", "ingressclasses"),
     default_classes.INGRESS_CLASS_ANNOTATIONS,
 )
-
-
-def install(api: ServerContext) -> None:
-    """Subscribes the plugins to storage classes and ingress classes."""
-    api.admission_configuration.subscribe(
-        "storage.k8s.io", "v1", "storageclasses", DefaultClassPlugin(api, PERSISTENT_VOLUME_CLAIMS).configure
-    )
-    api.admission_configuration.subscribe("networking.k8s.io", "v1", "ingressclasses", DefaultClassPlugin(api, INGRESSES).configure)
+KINDS = (PERSISTENT_VOLUME_CLAIMS, INGRESSES)
 
 
 class DefaultClassPlugin:
     """Sets the default class of one kind."""
 
-    def __init__(self, api: ServerContext, kind: ClassedKind) -> None:
-        self._api = api
+    def __init__(self, kind: ClassedKind, chain: AdmissionChain, offloader: Offloader) -> None:
         self._kind = kind
+        self._chain = chain
+        self._offloader = offloader
         self._name = ""
 
-    def configure(self, objects: dict[str, Object]) -> None:
-        """Uses these classes from now on."""
+    def subscribe_to(self, configuration: PluginConfiguration) -> None:
+        """Follows the classes of the kind."""
+        configuration.subscribe(self._kind.classes, self._configure)
+
+    def _configure(self, objects: dict[str, Object]) -> None:
         default = default_classes.find_default(objects.values(), self._kind.annotations)
         self._name = "" if default is None else default["metadata"]["name"]
         if self._name:
-            self._api.admission.enable(self._kind.order, self)
+            self._chain.enable(self._kind.order, self)
         else:
-            self._api.admission.disable(self._kind.order)
+            self._chain.disable(self._kind.order)
 
     def handles(self, operation: str, at: Target) -> bool:
         is_new = operation == CREATE and not at.subresource
@@ -78,4 +80,4 @@ class DefaultClassPlugin:
         spec = object_.get("spec") or {}
         if spec.get(kind.field) is None and not default_classes.has_annotation(object_, kind.legacy_annotation):
             filled = {**object_, "spec": {**spec, kind.field: self._name}}
-            await self._api.offload_if_large(write.size, lambda: write.replace_object(filled))
+            await self._offloader.offload_if_large(write.size, lambda: write.replace_object(filled))

@@ -9,6 +9,7 @@ import orjson
 from probate.api.catalog import Resource
 from probate.api.objects import Object
 from probate.core import errors
+from probate.core.aio.offloader import Offloader
 from probate.kinds import conversion
 from probate.server.admission.admission_attributes import (
     CREATE,
@@ -20,28 +21,11 @@ from probate.server.admission.admission_attributes import (
     ObjectView,
     WriteRequest,
 )
-from probate.server.codec import object_codec, patch_result, version_conversion
-from probate.server.context import ServerContext
+from probate.server.admission.chain import AdmissionChain
+from probate.server.codec import object_codec, patch_result
+from probate.server.kind_registry import KindRegistry
 from probate.server.request import Target
 from probate.store.contract import Record
-
-
-def default_view(api: ServerContext, at: Target) -> ObjectView:
-    """Returns the view of the object itself, in the version of the request."""
-    type_meta = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
-
-    def to_admission(object_: Object) -> Object:
-        if at.resource.storage_gvk is not None:
-            object_ = conversion.from_stored(at.resource.group_version_kind, object_)
-        served: Object = orjson.loads(orjson.dumps({**type_meta, **object_, **type_meta}))
-        return served
-
-    def from_admission(_: Object, changed: Object) -> Object:
-        decoded = patch_result.typed(api, changed, at, "Ignore").object
-        api.kinds.rules(at.resource).set_defaults(decoded)
-        return decoded
-
-    return ObjectView(to_admission, from_admission)
 
 
 def convert_version(object_: Object, source: Resource, target: Resource) -> Object:
@@ -58,84 +42,107 @@ def convert_version(object_: Object, source: Resource, target: Resource) -> Obje
     return {**object_, "kind": target.kind, "apiVersion": str(target.group_version)}
 
 
-async def mutate_create(api: ServerContext, at: Target, object_: Object, request: WriteRequest, *, size: int) -> Object:
-    """Runs the mutating plugins on a new object. Returns the object to create."""
-    view = request.view or default_view(api, at)
-    shown = await api.offload_if_large(size, lambda: view.to_admission(object_))
-    write = Attributes(CREATE, at, request, object_=shown, name=_name(object_), convert=_converter(view, object_), size=size)
-    return await _mutate(api, write, view, object_, size)
+class AdmissionPhases:
+    """Both phases, for one chain of plugins."""
+
+    def __init__(self, chain: AdmissionChain, kinds: KindRegistry, offloader: Offloader) -> None:
+        self._chain = chain
+        self._kinds = kinds
+        self._offloader = offloader
+
+    async def mutate_create(self, at: Target, object_: Object, request: WriteRequest, *, size: int) -> Object:
+        """Runs the mutating plugins on a new object. Returns the object to create."""
+        view = request.view or self._default_view(at)
+        shown = await self._offloader.offload_if_large(size, lambda: view.to_admission(object_))
+        write = Attributes(CREATE, at, request, object_=shown, name=_name(object_), convert=_converter(view, object_), size=size)
+        return await self._mutate(write, view, object_, size=size)
+
+    async def mutate_update(self, at: Target, new: Object, request: WriteRequest, *, current: Record) -> Object:
+        """Runs the mutating plugins on an update. Returns the object to write."""
+        view, size = request.view or self._default_view(at), len(current.value)
+        shown, old = await self._offloader.offload_if_large(size, lambda: _new_and_old(view, at, new, current=current))
+        write = Attributes(UPDATE, at, request, object_=shown, old=old, convert=_converter(view, new), size=2 * size)
+        return await self._mutate(write, view, new, size=size)
+
+    async def _mutate(self, write: Attributes, view: ObjectView, object_: Object, *, size: int) -> Object:
+        before = write.object
+        await self._chain.mutate(write)
+        changed = write.object
+        if changed is None:
+            raise errors.InvariantViolation("a plugin removed the object")
+        if changed is before:
+            return object_
+        return await self._offloader.offload_if_large(size, lambda: view.from_admission(object_, changed))
+
+    async def validate_create(
+        self, at: Target, object_: Object, request: WriteRequest, *, name: str, size: int
+    ) -> CommitRequirements:
+        """Runs the validating plugins on a create. `name` is the requested name: empty for generateName."""
+        if not self._chain.validates(CREATE, at):
+            return NO_REQUIREMENTS
+        view = request.view or self._default_view(at)
+        shown = await self._offloader.offload_if_large(size, lambda: view.to_admission(object_))
+        return await self._chain.validate(Attributes(CREATE, at, request, object_=shown, name=name, size=size))
+
+    async def validate_update(self, at: Target, new: Object, request: WriteRequest, *, current: Record) -> CommitRequirements:
+        """Runs the validating plugins on an update."""
+        if not self._chain.validates(UPDATE, at):
+            return NO_REQUIREMENTS
+        view, size = request.view or self._default_view(at), len(current.value)
+        shown, old = await self._offloader.offload_if_large(size, lambda: _new_and_old(view, at, new, current=current))
+        return await self._chain.validate(Attributes(UPDATE, at, request, object_=shown, old=old, size=2 * size))
+
+    def handles_delete(self, at: Target) -> bool:
+        """Returns whether `admit_delete` would run a plugin."""
+        return self._chain.mutates(DELETE, at) or self._chain.validates(DELETE, at)
+
+    async def admit_delete(self, at: Target, current: Record, request: WriteRequest, *, name: str) -> CommitRequirements:
+        """Runs both phases on a delete, which has no object to change. `current` is in the version of the request."""
+        size, view = len(current.value), self._default_view(at)
+        old = await self._offloader.offload_if_large(size, lambda: view.to_admission(object_codec.loaded(current, at.resource)))
+        if self._chain.mutates(DELETE, at):
+            await self._chain.mutate(Attributes(DELETE, at, request, old=old, name=name, size=size))
+        return await self._chain.validate(Attributes(DELETE, at, request, old=old, name=name, size=size))
+
+    async def admit_command(self, at: Target, object_: Object, request: WriteRequest) -> Object:
+        """Runs both phases on an object that is executed rather than stored, such as a Binding."""
+        if self._chain.mutates(CREATE, at):
+            write = Attributes(CREATE, at, request, object_=_copy(object_))
+            await self._chain.mutate(write)
+            object_ = write.object or object_
+        if self._chain.validates(CREATE, at):
+            (await self._chain.validate(Attributes(CREATE, at, request, object_=_copy(object_)))).release()
+        return object_
+
+    def _default_view(self, at: Target) -> ObjectView:
+        """Returns the view of the object itself, in the version of the request."""
+        type_meta = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
+
+        def to_admission(object_: Object) -> Object:
+            if at.resource.storage_gvk is not None:
+                object_ = conversion.from_stored(at.resource.group_version_kind, object_)
+            return _copy({**type_meta, **object_, **type_meta})
+
+        def from_admission(_: Object, changed: Object) -> Object:
+            rules = self._kinds.rules(at.resource)
+            decoded = patch_result.typed(rules, changed, at, field_validation="Ignore").object
+            rules.set_defaults(decoded)
+            return decoded
+
+        return ObjectView(to_admission, from_admission)
 
 
-async def mutate_update(api: ServerContext, at: Target, new: Object, current: Record, request: WriteRequest) -> Object:
-    """Runs the mutating plugins on an update. Returns the object to write."""
-    view = request.view or default_view(api, at)
-    shown, old = await api.offload_if_large(len(current.value), lambda: _new_and_old(view, at, new, current))
-    write = Attributes(UPDATE, at, request, object_=shown, old=old, convert=_converter(view, new), size=2 * len(current.value))
-    return await _mutate(api, write, view, new, len(current.value))
-
-
-def _new_and_old(view: ObjectView, at: Target, new: Object, current: Record) -> tuple[Object, Object]:
+def _new_and_old(view: ObjectView, at: Target, new: Object, *, current: Record) -> tuple[Object, Object]:
     return view.to_admission(new), view.to_admission(object_codec.loaded(current, at.resource))
-
-
-async def _mutate(api: ServerContext, write: Attributes, view: ObjectView, object_: Object, size: int) -> Object:
-    before = write.object
-    await api.admission.mutate(write)
-    changed = write.object
-    if changed is None:
-        raise errors.InvariantViolation("a plugin removed the object")
-    return object_ if changed is before else await api.offload_if_large(size, lambda: view.from_admission(object_, changed))
 
 
 def _converter(view: ObjectView, object_: Object) -> Any:
     return lambda changed: view.to_admission(view.from_admission(object_, changed))
 
 
-async def validate_create(
-    api: ServerContext, at: Target, object_: Object, request: WriteRequest, *, name: str, size: int
-) -> CommitRequirements:
-    """Runs the validating plugins on a create. `name` is the requested name: empty for generateName."""
-    if not api.admission.validates(CREATE, at):
-        return NO_REQUIREMENTS
-    view = request.view or default_view(api, at)
-    shown = await api.offload_if_large(size, lambda: view.to_admission(object_))
-    return await api.admission.validate(Attributes(CREATE, at, request, object_=shown, name=name, size=size))
-
-
-async def validate_update(
-    api: ServerContext, at: Target, new: Object, current: Record, request: WriteRequest
-) -> CommitRequirements:
-    """Runs the validating plugins on an update."""
-    if not api.admission.validates(UPDATE, at):
-        return NO_REQUIREMENTS
-    view = request.view or default_view(api, at)
-    shown, old = await api.offload_if_large(len(current.value), lambda: _new_and_old(view, at, new, current))
-    return await api.admission.validate(Attributes(UPDATE, at, request, object_=shown, old=old, size=2 * len(current.value)))
-
-
-async def admit_delete(api: ServerContext, at: Target, current: Record, request: WriteRequest, *, name: str) -> CommitRequirements:
-    """Runs both phases on a delete, which has no object to change."""
-    mutates = api.admission.mutates(DELETE, at)
-    if not mutates and not api.admission.validates(DELETE, at):
-        return NO_REQUIREMENTS
-    [current] = await version_conversion.served(api, at.resource, [current])
-    old = await api.offload_if_large(
-        len(current.value), lambda: default_view(api, at).to_admission(object_codec.loaded(current, at.resource))
-    )
-    if mutates:
-        await api.admission.mutate(Attributes(DELETE, at, request, old=old, name=name, size=len(current.value)))
-    return await api.admission.validate(Attributes(DELETE, at, request, old=old, name=name, size=len(current.value)))
-
-
-async def admit_command(api: ServerContext, at: Target, object_: Object, request: WriteRequest) -> Object:
-    """Runs both phases on an object that is executed rather than stored, such as a Binding."""
-    if api.admission.mutates(CREATE, at):
-        write = Attributes(CREATE, at, request, object_=orjson.loads(orjson.dumps(object_)))
-        await api.admission.mutate(write)
-        object_ = write.object or object_
-    if api.admission.validates(CREATE, at):
-        (await api.admission.validate(Attributes(CREATE, at, request, object_=orjson.loads(orjson.dumps(object_))))).release()
-    return object_
+def _copy(object_: Object) -> Object:
+    copied: Object = orjson.loads(orjson.dumps(object_))
+    return copied
 
 
 def _name(object_: Object) -> str:

@@ -11,16 +11,16 @@ from probate.api.field_errors import FieldPath
 from probate.core import errors
 from probate.core.errors import Details
 from probate.server.codec import request_body
-from probate.server.context import ServerContext
+from probate.server.kind_rules.contract import KindRules
 from probate.server.request import Target
 
 
-def typed(api: ServerContext, patched: Any, at: Target, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
-    """Returns the patched object. `odd` contains earlier findings that are reported first."""
+def typed(rules: KindRules, patched: Any, at: Target, *, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
+    """Returns the patched object, decoded by the rules of its kind. `odd` contains earlier findings that are reported first."""
     with blamed():
         if not isinstance(patched, dict):
             raise errors.BadRequest("the result of the patch is not an object")
-        return request_body.patched_object(patched, at.resource, api.kinds.rules(at.resource), field_validation, odd)
+        return request_body.patched_object(patched, at.resource, rules, field_validation=field_validation, odd=odd)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import pytest
 from probate.controllers.namespaces.crd_deletion import CustomResourceDefinitions
 from probate.controllers.namespaces.scope_deletion import Scope
 from probate.core.clock import FakeClock
-from probate.server.bootstrap import namespaces
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 from support.namespace_controller import NAMESPACES, FailingStore, Site, settle, until, until_is
 from support.wait_for_objects import condition
 
@@ -40,7 +40,7 @@ async def store() -> AsyncIterator[FailingStore]:
 @pytest.fixture
 async def site(store: FailingStore) -> AsyncIterator[Site]:
     made = Site(store, FakeClock())
-    await namespaces.ensure_namespaces(made.api)
+    await bootstrap.ensure_namespaces(made.api)
     await made.make(NAMESPACES, "a")
     yield made
     await made.http.aclose()
@@ -84,7 +84,7 @@ async def test_two_servers_overwrote_a_crd_status_for_ever_as_one_remembered_a_d
     clock = FakeClock()
     sites = [Site(store, clock, scope) for scope in crd_scopes(2)]
     one, another = sites
-    await namespaces.ensure_namespaces(one.api)
+    await bootstrap.ensure_namespaces(one.api)
     assert (await one.http.post(CRDS, json=CRD)).status_code == 201
     await one.api.kinds.refresh(now=one.api.timestamp())
     path = "/apis/example.com/v1/namespaces/default/things"

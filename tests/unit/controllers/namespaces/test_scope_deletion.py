@@ -11,8 +11,8 @@ from probate.api.ownership import Finalize, Outcome
 from probate.controllers.namespaces.content_deletion import ContentDeletion
 from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.core.clock import FakeClock
-from probate.server.bootstrap import namespaces
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 from support.namespace_controller import NAMESPACES, FailingStore, Site, settle, until, until_gone, until_is
 from support.wait_for_objects import condition
 
@@ -24,7 +24,7 @@ CONFIGMAP = "objects/configmaps/a/c"
 async def site() -> AsyncIterator[Site]:
     store = await open_memory()
     made = Site(FailingStore(store), FakeClock())
-    await namespaces.ensure_namespaces(made.api)
+    await bootstrap.ensure_namespaces(made.api)
     await made.make(NAMESPACES, "a")
     yield made
     await made.http.aclose()

@@ -11,7 +11,6 @@ from probate.api.objects import Object
 from probate.client.objects import GroupVersionResource
 from probate.client.resources import NODES
 from probate.controllers.workloads.owner_kinds import PODS
-from probate.server.admission import priority
 from probate.store.sqlite import store as sqlite
 from support.virtual_time_server import VirtualTimeServer
 from support.workload_cluster import NAMESPACE, WorkloadCluster, condition, name_of, workload_cluster
@@ -24,11 +23,11 @@ LEVELS = {"low": 10, "middle": 20, "high": 100, "polite": 1000}
 @pytest.fixture
 async def cluster() -> AsyncIterator[WorkloadCluster]:
     async with workload_cluster("scheduler", "disruptions") as cluster_:
-        priority.install(cluster_.server.api)
+        cluster_.server.api.admission.priority.subscribe_to(cluster_.server.api.admission.configuration)
         for name, value in LEVELS.items():
             policy = "Never" if name == "polite" else "PreemptLowerPriority"
             await cluster_.client.create(CLASSES, "", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
-        await cluster_.server.api.admission_configuration.refresh_all()
+        await cluster_.server.api.admission.configuration.refresh_all()
         yield cluster_
 
 

@@ -61,7 +61,7 @@ class RecordingPlugin:
 async def running_with_plugin() -> AsyncGenerator[tuple[InProcessServer, RecordingPlugin], None]:
     async with running(collects=False) as server:
         plugin = RecordingPlugin()
-        server.api.admission.enable(PluginOrder.MUTATING_POLICIES, plugin)
+        server.api.admission.chain.enable(PluginOrder.MUTATING_POLICIES, plugin)
         yield server, plugin
 
 
@@ -281,17 +281,17 @@ async def test_plugin_is_reinvoked_if_later_ones_change_the_object() -> None:
                 write.needs_reinvocation = True
 
         later.mutate = change  # type: ignore[method-assign]
-        server.api.admission.enable(PluginOrder.MUTATING_WEBHOOKS, later)
+        server.api.admission.chain.enable(PluginOrder.MUTATING_WEBHOOKS, later)
         await server.create("configmaps", "default", {"metadata": {"name": "m"}})
         assert [phase for phase, _, _ in plugin.seen] == ["mutate", "mutate", "validate"]
 
 
 async def test_disabled_plugin_does_not_run() -> None:
     async with running_with_plugin() as (server, plugin):
-        server.api.admission.disable(PluginOrder.MUTATING_POLICIES)
+        server.api.admission.chain.disable(PluginOrder.MUTATING_POLICIES)
         await server.create("configmaps", "default", {"metadata": {"name": "m"}})
         assert plugin.seen == []
-        assert (server.api.admission.mutators, server.api.admission.validators) == ((), ())
+        assert (server.api.admission.chain.mutators, server.api.admission.chain.validators) == ((), ())
 
 
 async def test_deletes_of_the_collector_run_no_plugins() -> None:
@@ -300,7 +300,7 @@ async def test_deletes_of_the_collector_run_no_plugins() -> None:
         owner = await server.create("configmaps", "default", {"metadata": {"name": "owner"}})
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
         await server.create("configmaps", "default", {"metadata": {"name": "m", "ownerReferences": [reference]}})
-        server.api.admission.enable(PluginOrder.MUTATING_POLICIES, plugin)
+        server.api.admission.chain.enable(PluginOrder.MUTATING_POLICIES, plugin)
         await server.request("DELETE", f"{MAPS}/owner", {"propagationPolicy": "Background"})
         await server.wait_until_idle()
         assert (await server.request("GET", f"{MAPS}/m")).code == 404

@@ -101,13 +101,13 @@ async def test_update_and_delete_see_the_old_object(server: InProcessServer) -> 
     assert (await server.request("DELETE", f"{MAPS}/m")).code == 200
 
 
-async def test_authorizer_variable_checks_the_user(server: InProcessServer) -> None:
+async def test_authorizer_variable_checks_the_user(server: InProcessServer, monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
         def decide(self, attributes: Attributes) -> AuthorizationDecision:
             return AuthorizationDecision(attributes.verb == "create" and attributes.resource == "configmaps")
 
     request = []
-    server.api.cel_authorizer = lambda user: request.append(user.name) or Nobody()  # type: ignore[func-returns-value]
+    monkeypatch.setattr(server.api.authorizer, "cel_authorizer", lambda user: request.append(user.name) or Nobody())  # type: ignore[func-returns-value]
     await create_validating(
         server,
         validating_policy("authorizer.requestResource.check('create').allowed()", "!authorizer.path('/x').check('get').allowed()"),
@@ -178,11 +178,11 @@ async def test_warn_and_audit_do_not_refuse(server: InProcessServer, caplog: pyt
 async def test_policy_without_a_binding_does_not_run(server: InProcessServer) -> None:
     assert (await create_registration(server, "validatingadmissionpolicies", validating_policy("false"))).code == 201
     assert (await create_map(server)).code == 201
-    assert server.api.admission.validators == ()
+    assert server.api.admission.chain.validators == ()
     assert (await create_registration(server, "validatingadmissionpolicybindings", binding())).code == 201
     assert (await create_map(server, "n")).code == 422
     assert (await server.request("DELETE", f"{REGISTRATION}/validatingadmissionpolicybindings/b")).code == 200
-    assert server.api.admission.validators == ()
+    assert server.api.admission.chain.validators == ()
 
 
 MATCHES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [

@@ -10,9 +10,9 @@ from probate.api.gvk import GroupVersionKind
 from probate.api.objects import Object
 from probate.api.policies.policy_evaluation import Inputs
 from probate.api.rbac import cel_authorizer
+from probate.api.rbac.cel_authorizer import CelAuthorizer
 from probate.server.admission import phases
 from probate.server.admission.admission_attributes import Attributes
-from probate.server.context import ServerContext
 
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete", "CONNECT": "connect"}
 _OMITTED_IF_EMPTY = ("subResource", "requestSubResource", "name", "namespace", "options")
@@ -37,10 +37,11 @@ def convert_write(write: Attributes, resource: Resource) -> VersionedWrite:
 
 
 def policy_inputs(
-    api: ServerContext, write: Attributes, converted: VersionedWrite, namespace: Object | None, params: Object | None
+    write: Attributes, converted: VersionedWrite, rights: CelAuthorizer, *, namespace: Object | None, params: Object | None
 ) -> Inputs:
-    """Returns everything that expressions are evaluated with."""
-    return Inputs(converted.object, converted.old, request_variable(write, converted), namespace, params, authorizer(api, write))
+    """Returns everything that expressions are evaluated with. `rights` are those of the user of the request."""
+    variable = request_variable(write, converted)
+    return Inputs(converted.object, converted.old, variable, namespace, params, authorizer_variable(write, rights))
 
 
 def request_variable(write: Attributes, converted: VersionedWrite) -> Object:
@@ -63,13 +64,13 @@ def request_variable(write: Attributes, converted: VersionedWrite) -> Object:
     return {name: value for name, value in fields.items() if value or name not in _OMITTED_IF_EMPTY}
 
 
-def authorizer(api: ServerContext, write: Attributes) -> Authorizer:
+def authorizer_variable(write: Attributes, rights: CelAuthorizer) -> Authorizer:
     """Returns the variable `authorizer`, which answers what the user of the request may do."""
     at = write.at
     own = cel_authorizer.Attributes(
         _VERBS.get(write.operation, ""), at.resource.group, at.resource.plural, at.subresource, write.namespace, write.name
     )
-    return Authorizer(api.cel_authorizer(write.request.user), own=own)
+    return Authorizer(rights, own=own)
 
 
 def _kind(kind: GroupVersionKind) -> Object:

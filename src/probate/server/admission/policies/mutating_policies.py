@@ -8,14 +8,17 @@ from probate.api.objects import Object
 from probate.api.policies import compiled_policy, policy_evaluation
 from probate.api.policies import mutation as mutations
 from probate.core import errors
+from probate.core.aio.offloader import Offloader
 from probate.core.errors import Details
 from probate.server.admission import phases
 from probate.server.admission.admission_attributes import Attributes, Reinvocation
-from probate.server.admission.chain import PluginOrder
-from probate.server.admission.policies import cel_variables, policy_params
+from probate.server.admission.chain import AdmissionChain, PluginOrder
+from probate.server.admission.configuration import PluginConfiguration
+from probate.server.admission.policies import cel_variables
 from probate.server.admission.policies.policy_bindings import BoundPolicy, PolicyIndex
+from probate.server.admission.policies.policy_inputs import PolicyInputs
 from probate.server.admission.policies.policy_match_conditions import MEDIUM_BYTES
-from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.server.request import Target
 
 STATE_KEY = "mutatingadmissionpolicies"
@@ -24,9 +27,30 @@ STATE_KEY = "mutatingadmissionpolicies"
 class MutatingPolicies:
     """Runs the mutating policies that match a write."""
 
-    def __init__(self, api: ServerContext) -> None:
-        self._api = api
-        self._policies = PolicyIndex(api, PluginOrder.MUTATING_POLICIES, self, "mutating")
+    def __init__(
+        self,
+        chain: AdmissionChain,
+        policies: PolicyIndex,
+        inputs: PolicyInputs,
+        *,
+        kinds: KindRegistry,
+        offloader: Offloader,
+    ) -> None:
+        self._chain = chain
+        self._policies = policies
+        self._inputs = inputs
+        self._kinds = kinds
+        self._offloader = offloader
+
+    def subscribe_to(self, configuration: PluginConfiguration) -> None:
+        """Follows the policies and their bindings."""
+        self._policies.subscribe_to(configuration, self._on_change)
+
+    def _on_change(self) -> None:
+        if self._policies.has_bound_policy:
+            self._chain.enable(PluginOrder.MUTATING_POLICIES, self)
+        else:
+            self._chain.disable(PluginOrder.MUTATING_POLICIES)
 
     def handles(self, operation: str, at: Target) -> bool:
         return operation != "DELETE" and bool(self._policies.candidates(operation, at))
@@ -39,28 +63,27 @@ class MutatingPolicies:
         for bound in await self._policies.matching(write):
             namespace = namespace or await self._policies.namespace(write)
             for params in await self._params(bound, write):
-                await self._invoke(bound, write, namespace, params, state)
+                await self._invoke(bound, write, namespace=namespace, params=params, state=state)
         state.last_object = write.object
 
     async def _params(self, bound: BoundPolicy, write: Attributes) -> list[Object | None]:
-        spec = bound.policy.spec
         try:
-            return await policy_params.collect(
-                self._api, spec.get("paramKind"), bound.binding.spec.get("paramRef"), write.namespace
-            )
+            return await self._inputs.params(bound, write.namespace)
         except policy_evaluation.EvaluationError as error:
             _fail(bound, write, f"failed to configure binding: {error}")
             return []
 
     async def _invoke(
-        self, bound: BoundPolicy, write: Attributes, namespace: Object | None, params: Object | None, state: Reinvocation
+        self, bound: BoundPolicy, write: Attributes, *, namespace: Object | None, params: Object | None, state: Reinvocation
     ) -> None:
         key = (bound.policy.name, bound.binding.name, _identity(params))
         if write.object is None or (write.is_reinvocation and key not in state.due):
             return
         try:
             size = max(MEDIUM_BYTES, write.size)
-            has_changed = await self._api.offload_if_large(size, lambda: self._change(bound, write, namespace, params))
+            has_changed = await self._offloader.offload_if_large(
+                size, lambda: self._change(bound, write, namespace=namespace, params=params)
+            )
         except policy_evaluation.EvaluationError as error:
             _fail(bound, write, str(error))
             return
@@ -70,14 +93,14 @@ class MutatingPolicies:
         if bound.policy.spec.get("reinvocationPolicy") == "IfNeeded":
             state.reinvocable.add(key)
 
-    def _change(self, bound: BoundPolicy, write: Attributes, namespace: Object | None, params: Object | None) -> bool:
+    def _change(self, bound: BoundPolicy, write: Attributes, *, namespace: Object | None, params: Object | None) -> bool:
         """Returns whether the policy has changed the object.
 
         If this takes long it is restarted on a thread, so it changes nothing until its end.
         """
         policy, before = bound.policy.compiled(), write.object
         converted = cel_variables.convert_write(write, bound.resource)
-        inputs = cel_variables.policy_inputs(self._api, write, converted, namespace, params)
+        inputs = self._inputs.inputs(write, converted, namespace=namespace, params=params)
         if policy.conditions and not policy_evaluation.conditions_match(policy.conditions, inputs):
             return False
         changed = self._mutated(policy, inputs, converted)
@@ -101,7 +124,7 @@ class MutatingPolicies:
     def _shape(self, converted: cel_variables.VersionedWrite) -> Shape:
         if converted.kind != converted.resource.group_version_kind:
             return DEDUCED
-        return self._api.kinds.rules(converted.resource).shape()
+        return self._kinds.rules(converted.resource).shape()
 
 
 def _replace_object(write: Attributes, changed: Object) -> None:

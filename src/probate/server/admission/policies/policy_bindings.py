@@ -10,15 +10,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from probate.api.catalog import Catalog, Resource
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.api.policies import compiled_policy
 from probate.server.admission.admission_attributes import Attributes
-from probate.server.admission.chain import Plugin, PluginOrder
+from probate.server.admission.configuration import PluginConfiguration
 from probate.server.admission.policies.policy_match import MatchResources, compile_match, labels_of
 from probate.server.codec import object_codec
-from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.server.request import Target
 from probate.server.storage import storage_keys
+from probate.store.contract import Store
 
 GROUP = "admissionregistration.k8s.io"
 _EXEMPT_KINDS = ("policies", "policybindings")
@@ -51,18 +53,23 @@ class BoundPolicy(NamedTuple):
 
 
 class PolicyIndex:
-    """The policies of one type. `plugin` is enabled while any of them has a binding."""
+    """The policies of one type, `validating` or `mutating`, and their bindings."""
 
-    def __init__(self, api: ServerContext, order: PluginOrder, plugin: Plugin, policy_type: str) -> None:
-        self._api = api
-        self._order = order
-        self._plugin = plugin
+    def __init__(self, policy_type: str, store: Store, kinds: KindRegistry) -> None:
+        self._policy_type = policy_type
+        self._store = store
+        self._kinds = kinds
+        self._on_change: Callable[[], None] = lambda: None
         self._policies: dict[str, ConfiguredPolicy] = {}
         self._bindings: dict[str, list[ConfiguredBinding]] = {}  # by policy name, in the order of their own names
         self._catalog: Catalog | None = None
         self._cached: dict[tuple[str, str, str, str, str], list[BoundPolicy]] = {}
-        api.admission_configuration.subscribe(GROUP, "v1", f"{policy_type}admissionpolicies", self._set_policies)
-        api.admission_configuration.subscribe(GROUP, "v1", f"{policy_type}admissionpolicybindings", self._set_bindings)
+
+    def subscribe_to(self, configuration: PluginConfiguration, on_change: Callable[[], None]) -> None:
+        """Follows the policies and their bindings. `on_change` is called after each change."""
+        self._on_change = on_change
+        configuration.subscribe(GroupResource(GROUP, f"{self._policy_type}admissionpolicies"), self._set_policies)
+        configuration.subscribe(GroupResource(GROUP, f"{self._policy_type}admissionpolicybindings"), self._set_bindings)
 
     def _set_policies(self, objects: dict[str, Object]) -> None:
         before, self._policies = self._policies, {}
@@ -81,18 +88,20 @@ class PolicyIndex:
 
     def _update(self) -> None:
         self._catalog = None
-        if self._bindings.keys() & self._policies.keys():
-            self._api.admission.enable(self._order, self._plugin)
-        else:
-            self._api.admission.disable(self._order)
+        self._on_change()
+
+    @property
+    def has_bound_policy(self) -> bool:
+        """Whether any policy has a binding."""
+        return bool(self._bindings.keys() & self._policies.keys())
 
     def candidates(self, operation: str, at: Target) -> list[BoundPolicy]:
         """Returns the policies whose rules match the write.
 
         Fast path: cached until the served resources or the configuration change.
         """
-        if self._catalog is not self._api.catalog:
-            self._catalog, self._cached = self._api.catalog, {}
+        if self._catalog is not self._kinds.catalog:
+            self._catalog, self._cached = self._kinds.catalog, {}
         resource = at.resource
         key = (operation, resource.group, resource.version, resource.plural, at.subresource)
         bound = self._cached.get(key)
@@ -103,7 +112,7 @@ class PolicyIndex:
 
     def _find(self, operation: str, at: Target) -> list[BoundPolicy]:
         bound: list[BoundPolicy] = []
-        catalog = self._api.catalog
+        catalog = self._kinds.catalog
         for _, policy in sorted(self._policies.items()):
             resource = policy.scope.resource_for(operation, at, catalog)
             bindings = self._bindings.get(policy.name, ()) if resource is not None else ()
@@ -124,21 +133,21 @@ class PolicyIndex:
         ]
 
     def _matches(self, match: MatchResources, write: Attributes, namespace: dict[str, str]) -> bool:
-        is_named = match.matches_name(write.operation, write.at, self._api.catalog, write.name)
+        is_named = match.matches_name(write, self._kinds.catalog)
         return is_named and match.matches_labels(write, namespace)
 
     async def _namespace_labels(self, write: Attributes) -> dict[str, str]:
         if write.at.resource.group_resource == storage_keys.NAMESPACES:
             return labels_of(write.object or write.old or {})
-        record = await self._api.store.read(storage_keys.namespace_key(write.namespace)) if write.namespace else None
+        record = await self._store.read(storage_keys.namespace_key(write.namespace)) if write.namespace else None
         return (object_codec.meta(record.value).labels or {}) if record is not None else {}
 
     async def namespace(self, write: Attributes) -> Object | None:
         """Returns the namespace of the write as expressions see it, or None if the object is cluster-scoped."""
-        resource = self._api.catalog.find("", "v1", "namespaces")
+        resource = self._kinds.catalog.find("", "v1", "namespaces")
         if not write.at.resource.is_namespaced or not write.namespace or resource is None:
             return None
-        record = await self._api.store.read(storage_keys.namespace_key(write.namespace))
+        record = await self._store.read(storage_keys.namespace_key(write.namespace))
         return None if record is None else object_codec.served(record, resource)
 
 

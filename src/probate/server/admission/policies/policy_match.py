@@ -26,24 +26,31 @@ class MatchResources(NamedTuple):
 
     def resource_for(self, operation: str, at: Target, catalog: Catalog) -> Resource | None:
         """Returns the resource, perhaps in another version, as which the rules match the write; None if they do not."""
-        if _resource_for(self._without_names(self.excluded), self, operation, at, catalog) is not None:
+        if self._matched_resource(self._without_names(self.excluded), operation, at, catalog=catalog) is not None:
             return None
-        return _resource_for(self.rules, self, operation, at, catalog) if self.rules else at.resource
+        return self._matched_resource(self.rules, operation, at, catalog=catalog) if self.rules else at.resource
+
+    def _matched_resource(self, rules: tuple[Object, ...], operation: str, at: Target, *, catalog: Catalog) -> Resource | None:
+        """Returns the resource as which the rules match. Webhook rules have the same semantics, so their matcher is used."""
+        matcher = webhook_match.Webhook(
+            "", "", rules, self.is_exact, self.namespaces, self.objects, (), False, 0.0, False, "v1", False, {}
+        )
+        return webhook_match.resource_for(matcher, operation, at, catalog=catalog)
 
     @staticmethod
     def _without_names(rules: tuple[Object, ...]) -> tuple[Object, ...]:
         """Returns the rules that apply to objects of any name."""
         return tuple(rule for rule in rules if not rule.get("resourceNames"))
 
-    def matches_name(self, operation: str, at: Target, catalog: Catalog, name: str) -> bool:
+    def matches_name(self, write: Attributes, catalog: Catalog) -> bool:
         """Returns whether the rules match an object of this name."""
-        excluded = _with_name(self.excluded, name)
-        if excluded and _resource_for(excluded, self, operation, at, catalog) is not None:
+        excluded = _with_name(self.excluded, write.name)
+        if excluded and self._matched_resource(excluded, write.operation, write.at, catalog=catalog) is not None:
             return False
         if not any(rule.get("resourceNames") for rule in self.rules):
             return True
-        rules = (*self._without_names(self.rules), *_with_name(self.rules, name))
-        return bool(rules) and _resource_for(rules, self, operation, at, catalog) is not None
+        rules = (*self._without_names(self.rules), *_with_name(self.rules, write.name))
+        return bool(rules) and self._matched_resource(rules, write.operation, write.at, catalog=catalog) is not None
 
     def matches_labels(self, write: Attributes, namespace: dict[str, str]) -> bool:
         """Returns whether the selectors match the labels of the namespace (if any) and of the new or the old object."""
@@ -71,16 +78,6 @@ def _selector(selector: Object | None) -> LabelSelector:
 
 def _with_name(rules: tuple[Object, ...], name: str) -> tuple[Object, ...]:
     return tuple(rule for rule in rules if name in (rule.get("resourceNames") or ()))
-
-
-def _resource_for(
-    rules: tuple[Object, ...], match: MatchResources, operation: str, at: Target, catalog: Catalog
-) -> Resource | None:
-    """Returns the resource as which the rules match. Webhook rules have the same semantics, so their matcher is used."""
-    matcher = webhook_match.Webhook(
-        "", "", rules, match.is_exact, match.namespaces, match.objects, (), False, 0.0, False, "v1", False, {}
-    )
-    return webhook_match.resource_for(matcher, operation, at, catalog)
 
 
 def labels_of(object_: Object) -> dict[str, str]:

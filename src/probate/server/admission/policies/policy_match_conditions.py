@@ -7,10 +7,11 @@ from functools import lru_cache
 
 from probate.api.objects import Object
 from probate.api.policies import compiled_policy, environment, policy_evaluation
+from probate.core.aio.offloader import Offloader
 from probate.server.admission.admission_attributes import Attributes
 from probate.server.admission.policies import cel_variables
 from probate.server.admission.webhooks.webhook_match_conditions import EvaluationFailed
-from probate.server.context import ServerContext
+from probate.server.authz.authorizer import Authorizer
 
 MEDIUM_BYTES = 1024
 """The assumed size of an object whose size is not known."""
@@ -19,17 +20,21 @@ MEDIUM_BYTES = 1024
 class CelMatchConditions:
     """Evaluates match conditions. Each list of conditions is compiled once."""
 
-    def __init__(self, api: ServerContext) -> None:
-        self._api = api
+    def __init__(self, authorizer: Authorizer, offloader: Offloader) -> None:
+        self._authorizer = authorizer
+        self._offloader = offloader
 
-    async def all_match(self, conditions: Sequence[Object], write: Attributes, object_: Object | None, old: Object | None) -> bool:
+    async def all_match(
+        self, conditions: Sequence[Object], write: Attributes, *, object_: Object | None, old: Object | None
+    ) -> bool:
         """Returns whether all conditions are true. Raises `EvaluationFailed` if that cannot be determined."""
         converted = cel_variables.VersionedWrite(write.at.resource, write.kind, object_, old)
         variable = cel_variables.request_variable(write, converted)
-        inputs = policy_evaluation.Inputs(object_, old, variable, None, None, cel_variables.authorizer(self._api, write))
+        authorizer = cel_variables.authorizer_variable(write, self._authorizer.cel_authorizer(write.request.user))
+        inputs = policy_evaluation.Inputs(object_, old, variable, None, None, authorizer)
         key = tuple((str(condition.get("name")), str(condition.get("expression"))) for condition in conditions)
         try:
-            return await self._api.offload_if_large(
+            return await self._offloader.offload_if_large(
                 MEDIUM_BYTES, lambda: policy_evaluation.conditions_match(_compiled(key), inputs)
             )
         except policy_evaluation.EvaluationError as error:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from probate.api.catalog import Resource
+from probate.api.catalog import Catalog, Resource
 from probate.api.field_errors import FieldPath
 from probate.api.objects import Object
 from probate.api.policies.policy_evaluation import EvaluationError
 from probate.api.selectors import label_selectors
 from probate.core import errors
 from probate.server.codec import object_codec
-from probate.server.context import ServerContext
 from probate.server.storage import storage_keys
 from probate.store import damaged_objects, pagination
+from probate.store.contract import Store
 
 MAX_PARAMS = 1000
 """Limits the objects that one binding may select. Kubernetes has no such limit, but a policy is evaluated for each object."""
 
 
-async def collect(api: ServerContext, kind: Object | None, ref: Object | None, namespace: str) -> list[Object | None]:
+async def collect(
+    kind: Object | None, ref: Object | None, namespace: str, *, store: Store, catalog: Catalog
+) -> list[Object | None]:
     """Returns the parameters to evaluate a policy with, one after the other: [None] if it has none. Raises `EvaluationError`."""
     if not kind or not ref:
         return [None]
     group, _, version = str(kind.get("apiVersion") or "").rpartition("/")
-    resource = api.catalog.find_kind(group, version, str(kind.get("kind") or ""))
+    resource = catalog.find_kind(group, version, str(kind.get("kind") or ""))
     params: list[Object | None] = []
     if resource is not None:
-        params = list(await _read_params(api, resource, ref, _namespace(resource, ref, namespace)))
+        params = list(await _read_params(store, resource, ref, namespace=_namespace(resource, ref, namespace)))
     if not params and ref.get("parameterNotFoundAction") == "Deny":
         raise EvaluationError("no params found for policy binding with `Deny` parameterNotFoundAction")
     return params
@@ -40,10 +42,10 @@ def _namespace(resource: Resource, ref: Object, namespace: str) -> str:
     return (ref_namespace or namespace) if resource.is_namespaced else ""
 
 
-async def _read_params(api: ServerContext, resource: Resource, ref: Object, namespace: str) -> list[Object]:
+async def _read_params(store: Store, resource: Resource, ref: Object, *, namespace: str) -> list[Object]:
     if name := str(ref.get("name") or ""):
         try:
-            record = await api.store.read(storage_keys.object_key(resource, namespace, name))
+            record = await store.read(storage_keys.object_key(resource, namespace, name))
         except errors.DamagedObject as error:
             raise EvaluationError(str(error)) from error
         return [] if record is None else [object_codec.served(record, resource)]
@@ -51,7 +53,7 @@ async def _read_params(api: ServerContext, resource: Resource, ref: Object, name
     if problems:
         raise EvaluationError(problems[0].message)
     params: list[Object] = []
-    async for page in pagination.pages(api.store, storage_keys.namespace_range(resource, namespace)):
+    async for page in pagination.pages(store, storage_keys.namespace_range(resource, namespace)):
         if page.damaged_records:  # it is unknown whether the selector matches it
             raise EvaluationError(str(damaged_objects.read_error(page.damaged_records[0])))
         params += [

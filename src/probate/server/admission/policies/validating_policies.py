@@ -10,13 +10,15 @@ from probate.api.field_errors import FieldError
 from probate.api.objects import Object
 from probate.api.policies import policy_evaluation
 from probate.core import errors
+from probate.core.aio.offloader import Offloader
 from probate.core.errors import Details
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements
-from probate.server.admission.chain import PluginOrder
-from probate.server.admission.policies import cel_variables, policy_params
+from probate.server.admission.chain import AdmissionChain, PluginOrder
+from probate.server.admission.configuration import PluginConfiguration
+from probate.server.admission.policies import cel_variables
 from probate.server.admission.policies.policy_bindings import BoundPolicy, PolicyIndex
+from probate.server.admission.policies.policy_inputs import PolicyInputs
 from probate.server.admission.policies.policy_match_conditions import MEDIUM_BYTES
-from probate.server.context import ServerContext
 from probate.server.request import Target
 
 FAILURE_ANNOTATION = "validation.policy.admission.k8s.io/validation_failure"
@@ -31,9 +33,21 @@ class _Denial(NamedTuple):
 class ValidatingPolicies:
     """Runs the validating policies that match a write."""
 
-    def __init__(self, api: ServerContext) -> None:
-        self._api = api
-        self._policies = PolicyIndex(api, PluginOrder.VALIDATING_POLICIES, self, "validating")
+    def __init__(self, chain: AdmissionChain, policies: PolicyIndex, inputs: PolicyInputs, *, offloader: Offloader) -> None:
+        self._chain = chain
+        self._policies = policies
+        self._inputs = inputs
+        self._offloader = offloader
+
+    def subscribe_to(self, configuration: PluginConfiguration) -> None:
+        """Follows the policies and their bindings."""
+        self._policies.subscribe_to(configuration, self._on_change)
+
+    def _on_change(self) -> None:
+        if self._policies.has_bound_policy:
+            self._chain.enable(PluginOrder.VALIDATING_POLICIES, self)
+        else:
+            self._chain.disable(PluginOrder.VALIDATING_POLICIES)
 
     def handles(self, operation: str, at: Target) -> bool:
         return bool(self._policies.candidates(operation, at))
@@ -54,23 +68,21 @@ class ValidatingPolicies:
         """Returns the denials of one policy with one binding."""
         spec = bound.policy.spec
         try:
-            params_list = await policy_params.collect(
-                self._api, spec.get("paramKind"), bound.binding.spec.get("paramRef"), write.namespace
-            )
+            params_list = await self._inputs.params(bound, write.namespace)
         except policy_evaluation.EvaluationError as error:
             is_closed = spec.get("failurePolicy") != "Ignore"
             return [_Denial(bound, policy_evaluation.Denial(f"failed to configure binding: {error}"))] if is_closed else []
-        converted = await self._api.offload_if_large(
+        converted = await self._offloader.offload_if_large(
             max(MEDIUM_BYTES, write.size), lambda: cel_variables.convert_write(write, bound.resource)
         )
         denials: list[_Denial] = []
         for params in params_list:
-            inputs = cel_variables.policy_inputs(self._api, write, converted, namespace, params)
+            inputs = self._inputs.inputs(write, converted, namespace=namespace, params=params)
             denials += self._enforce(bound, write, await self._outcome(bound, inputs))
         return denials
 
     async def _outcome(self, bound: BoundPolicy, inputs: policy_evaluation.Inputs) -> policy_evaluation.PolicyResult:
-        return await self._api.offload_if_large(
+        return await self._offloader.offload_if_large(
             MEDIUM_BYTES, lambda: policy_evaluation.evaluate_policy(bound.policy.compiled(), inputs)
         )
 

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import orjson
 
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
+from probate.core.aio.offloader import Offloader
 from probate.kinds.core.quota import limit_ranges
 from probate.server import api_errors
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, UPDATE, Attributes, CommitRequirements
-from probate.server.admission.chain import PluginOrder
-from probate.server.context import ServerContext
+from probate.server.admission.chain import AdmissionChain, PluginOrder
+from probate.server.admission.configuration import PluginConfiguration
 from probate.server.request import Target
 
 _PODS, _CLAIMS = ("", "pods"), ("", "persistentvolumeclaims")
 
 
-def install(api: ServerContext) -> None:
-    """Subscribes the plugin to LimitRanges."""
-    api.admission_configuration.subscribe("", "v1", "limitranges", LimitRangerPlugin(api).configure)
-
-
 class LimitRangerPlugin:
     """Applies all LimitRanges."""
 
-    def __init__(self, api: ServerContext) -> None:
-        self._api = api
-        self._ranges: dict[str, list[Object]] = {}
+    def __init__(self, chain: AdmissionChain, offloader: Offloader) -> None:
+        self._chain = chain
+        self._offloader = offloader
+        self._ranges: dict[str, list[Object]] = {}  # by namespace
 
-    def configure(self, objects: dict[str, Object]) -> None:
-        """Uses these LimitRanges from now on."""
+    def subscribe_to(self, configuration: PluginConfiguration) -> None:
+        """Follows the LimitRange objects."""
+        configuration.subscribe(GroupResource("", "limitranges"), self._configure)
+
+    def _configure(self, objects: dict[str, Object]) -> None:
         ranges: dict[str, list[Object]] = {}
         for object_ in objects.values():
             ranges.setdefault(object_["metadata"]["namespace"], []).append(object_)
         self._ranges = ranges
         if ranges:
-            self._api.admission.enable(PluginOrder.LIMITS, self)
+            self._chain.enable(PluginOrder.LIMITS, self)
         else:
-            self._api.admission.disable(PluginOrder.LIMITS)
+            self._chain.disable(PluginOrder.LIMITS)
 
     def handles(self, operation: str, at: Target) -> bool:
         if at.namespace not in self._ranges:
@@ -49,7 +50,7 @@ class LimitRangerPlugin:
     async def mutate(self, write: Attributes) -> None:
         if write.operation != CREATE or write.at.resource.plural != "pods" or write.object is None:
             return
-        await self._api.offload_if_large(write.size, lambda: self._fill(write))
+        await self._offloader.offload_if_large(write.size, lambda: self._fill(write))
 
     def _fill(self, write: Attributes) -> None:
         filled = orjson.loads(orjson.dumps(write.object))
@@ -58,7 +59,7 @@ class LimitRangerPlugin:
             write.replace_object(filled)
 
     async def validate(self, write: Attributes) -> CommitRequirements:
-        problems = await self._api.offload_if_large(write.size, lambda: self._problems(write))
+        problems = await self._offloader.offload_if_large(write.size, lambda: self._problems(write))
         if problems:
             name = write.name or str((write.object or {}).get("metadata", {}).get("name", ""))
             raise api_errors.forbidden(write.at.resource, name, limit_ranges.join_problems(problems))

@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 
 from probate.api.catalog import Resource
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
+from probate.core.aio.offloader import Offloader
+from probate.core.clock import Clock
 from probate.kinds.core.quota import quota_rules, usage
 from probate.kinds.core.quota.quota_rules import Quota
 from probate.kinds.core.quota.usage import ObjectUsage
@@ -19,38 +22,36 @@ from probate.kinds.shared import quantity_sums
 from probate.kinds.shared.quantity_sums import Amounts
 from probate.server import api_errors
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, UPDATE, Attributes, CommitRequirements
-from probate.server.admission.chain import PluginOrder
+from probate.server.admission.chain import AdmissionChain, PluginOrder
+from probate.server.admission.configuration import PluginConfiguration
 from probate.server.admission.quotas.quota_status import QuotaStatusWriter
 from probate.server.admission.quotas.usage_ledger import UsageLedger
-from probate.server.context import ServerContext
 from probate.server.request import Target
 from probate.server.storage import storage_keys
-from probate.store.contract import Absent, Guard, Unchanged
+from probate.store.contract import Absent, Guard, Store, Unchanged
 
 _POD_OPERATIONS = frozenset({(CREATE, ""), (UPDATE, "resize")})
 _OPERATIONS = frozenset({(CREATE, ""), (UPDATE, "")})
 """The operations by which an object can use more."""
 
 
-def install(api: ServerContext) -> None:
-    """Subscribes the plugin to ResourceQuotas."""
-    plugin = ResourceQuotaPlugin(api)
-    api.admission_configuration.subscribe("", "v1", "resourcequotas", plugin.configure)
-    api.on_close(plugin.close)
-
-
 class ResourceQuotaPlugin:
     """Enforces all ResourceQuotas."""
 
-    def __init__(self, api: ServerContext) -> None:
-        self._api = api
+    def __init__(self, chain: AdmissionChain, store: Store, *, clock: Clock, offloader: Offloader) -> None:
+        self._chain = chain
+        self._store = store
+        self._offloader = offloader
         self._quotas: dict[str, list[Quota]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        self._statuses = QuotaStatusWriter(api.store, api.clock, self._used)
-        self._ledger = UsageLedger(api.store, api.clock, self._statuses.schedule)
+        self._statuses = QuotaStatusWriter(store, clock, self._used)
+        self._ledger = UsageLedger(store, clock, self._statuses.schedule)
 
-    def configure(self, objects: dict[str, Object]) -> None:
-        """Uses these quotas from now on."""
+    def subscribe_to(self, configuration: PluginConfiguration) -> None:
+        """Follows the ResourceQuota objects."""
+        configuration.subscribe(GroupResource("", "resourcequotas"), self._configure)
+
+    def _configure(self, objects: dict[str, Object]) -> None:
         by_namespace: dict[str, list[Quota]] = {}
         for key, object_ in objects.items():
             by_namespace.setdefault(object_["metadata"]["namespace"], []).append(quota_rules.compile_quota(key, object_))
@@ -60,9 +61,9 @@ class ResourceQuotaPlugin:
             self._ledger.track(by_namespace)
         self._statuses.repair(objects)
         if by_namespace:
-            self._api.admission.enable(PluginOrder.QUOTA, self)
+            self._chain.enable(PluginOrder.QUOTA, self)
         else:
-            self._api.admission.disable(PluginOrder.QUOTA)
+            self._chain.disable(PluginOrder.QUOTA)
 
     async def close(self) -> None:
         """Stops counting."""
@@ -78,25 +79,25 @@ class ResourceQuotaPlugin:
 
     async def validate(self, write: Attributes) -> CommitRequirements:
         resource, namespace = _storage_name(write.at.resource), write.namespace
-        new, old = await self._api.offload_if_large(write.size, lambda: _usage_counts(resource, write))
+        new, old = await self._offloader.offload_if_large(write.size, lambda: _usage_counts(resource, write))
         quotas = [
             quota for quota in quota_rules.matching_quotas(self._quotas.get(namespace, ()), new) if _increase(quota, new, old)
         ]
         if not quotas:
             return NO_REQUIREMENTS
         if resource == usage.PODS:
-            await self._api.offload_if_large(write.size, lambda: self._check_required(write, quotas))
+            await self._offloader.offload_if_large(write.size, lambda: self._check_required(write, quotas))
         if write.request.is_dry_run:
-            await self._check(write, quotas, new, old, revision=0)
+            await self._check(write, quotas, new=new, old=old, revision=0)
             return NO_REQUIREMENTS
         lock = self._locks[namespace]
         await lock.acquire()
         try:
             entry = storage_keys.quota_key(namespace)
-            entry_record = await self._api.store.read(entry)
-            unchanged = self._api.store.unchanged_since("objects/")
+            entry_record = await self._store.read(entry)
+            unchanged = self._store.unchanged_since("objects/")
             revision = max(entry_record.revision if entry_record else 0, unchanged.now if unchanged else 0)
-            await self._check(write, quotas, new, old, revision=revision)
+            await self._check(write, quotas, new=new, old=old, revision=revision)
         except BaseException:
             lock.release()
             raise
@@ -110,7 +111,7 @@ class ResourceQuotaPlugin:
                 raise _forbidden(write, f"failed quota: {quota.name}: must specify {missing}")
 
     async def _check(
-        self, write: Attributes, quotas: list[Quota], new: ObjectUsage, old: ObjectUsage | None, *, revision: int
+        self, write: Attributes, quotas: list[Quota], *, new: ObjectUsage, old: ObjectUsage | None, revision: int
     ) -> None:
         for quota in quotas:
             used = await self._ledger.used(write.namespace, quota, revision=revision)

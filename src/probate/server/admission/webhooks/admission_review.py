@@ -43,7 +43,7 @@ class VersionedWrite(NamedTuple):
     old: Object | None
 
 
-def encode_request(write: Attributes, converted: VersionedWrite, uid: str, version: str) -> bytes:
+def encode_request(write: Attributes, converted: VersionedWrite, *, uid: str, version: str) -> bytes:
     """Returns the AdmissionReview to send."""
     at = write.at
     fields: Object = {

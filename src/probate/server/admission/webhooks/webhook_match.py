@@ -61,14 +61,14 @@ def _selector(selector: Object | None) -> LabelSelector:
     return label_selectors.compile_object(selector or {}, FieldPath("selector"))[0]
 
 
-def resource_for(webhook: Webhook, operation: str, at: Target, catalog: Catalog) -> Resource | None:
+def resource_for(webhook: Webhook, operation: str, at: Target, *, catalog: Catalog) -> Resource | None:
     """Returns the resource as which the webhook matches the write: its own, or another version that the rules name."""
-    if _is_matched(webhook.rules, operation, at.resource, at.subresource):
+    if _is_matched(webhook.rules, operation, at.resource, subresource=at.subresource):
         return at.resource
     if webhook.is_exact:
         return None
     versions = other_versions(at.resource, catalog)
-    return next((item for item in versions if _is_matched(webhook.rules, operation, item, at.subresource)), None)
+    return next((item for item in versions if _is_matched(webhook.rules, operation, item, subresource=at.subresource)), None)
 
 
 def other_versions(resource: Resource, catalog: Catalog) -> Iterable[Resource]:
@@ -78,7 +78,7 @@ def other_versions(resource: Resource, catalog: Catalog) -> Iterable[Resource]:
     return [item for item in same_kind if storage_keys.resource_range(item) == prefix]
 
 
-def _is_matched(rules: Iterable[Object], operation: str, resource: Resource, subresource: str) -> bool:
+def _is_matched(rules: Iterable[Object], operation: str, resource: Resource, *, subresource: str) -> bool:
     return any(
         _contains(rule.get("operations"), operation)
         and _contains(rule.get("apiGroups"), resource.group)

@@ -14,9 +14,11 @@ class EvaluationFailed(Exception):
 
 
 class MatchConditionEvaluator(Protocol):
-    """Evaluates match conditions. `ServerContext.match_conditions` holds one, once the admission plugins are installed."""
+    """Evaluates match conditions."""
 
-    async def all_match(self, conditions: Sequence[Object], write: Attributes, object_: Object | None, old: Object | None) -> bool:
+    async def all_match(
+        self, conditions: Sequence[Object], write: Attributes, *, object_: Object | None, old: Object | None
+    ) -> bool:
         """Returns whether all conditions are true; False as soon as one is not. Raises `EvaluationFailed` if that is unknown.
 
         Each has a `name` and an `expression` over `object`, `oldObject`, `request` and `authorizer`. The objects are in the version
