@@ -232,14 +232,15 @@ async def test_connections_are_reused_and_reopened() -> None:
 
 
 async def test_service_is_resolved_by_the_mapping_with_its_own_server_name() -> None:
-    async with running(collects=False) as server, serving(allow, name="guard.shop.svc") as hook:
+    services: dict[str, str] = {}
+    async with running(collects=False, webhook_services=services) as server, serving(allow, name="guard.shop.svc") as hook:
         client = {"caBundle": hook.client["caBundle"], "service": {"namespace": "shop", "name": "guard", "path": "/check"}}
         await configure(server, VALIDATING, hook, client=client)
         response = await post(server)
         assert response.code == 500
         assert "there is no cluster network" in response.json["message"]
         assert "--webhook-service shop/guard:443=URL" in response.json["message"]
-        server.api.webhook_services = {"shop/guard": hook.url}
+        services["shop/guard"] = hook.url
         assert (await post(server)).code == 201
         assert hook.paths == ["/check?timeout=10s"]
 

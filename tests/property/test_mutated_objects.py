@@ -23,10 +23,10 @@ from probate.core.clock import FakeClock
 from probate.kinds.builtin import catalog
 from probate.kinds.protobuf import decode
 from probate.server.app import App
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 from support.json_value_paths import at, places
 from support.valid_objects import SAMPLES
 
@@ -60,7 +60,7 @@ class Writer:
         self._store = await open_memory()
         kinds = KindRegistry(self._store, catalog.load())
         api = ServerContext(self._store, kinds, FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=self._chance)
-        await namespaces.ensure_namespaces(api)
+        await bootstrap.ensure_namespaces(api)
         found = [(api.catalog.find_kind(*key), sample) for key, sample in SAMPLES.items()]
         return App(api), [(resource, sample) for resource, sample in found if resource is not None]
 

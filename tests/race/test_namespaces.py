@@ -14,13 +14,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from probate.controllers.manager import store_backend
 from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.controllers.namespaces.scope_deletion import ScopeDeletion
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
-from probate.gc.backends.store.store_backend import StoreBackend
+from probate.core.aio.offloader import LARGE_BYTES
 from probate.server.codec import object_codec
-from probate.server.context import LARGE_BYTES
 from probate.store.contract import Event, Revision
 from probate.store.sqlite.store import open_file
 from support.in_process_server import InProcessServer, running
@@ -82,7 +82,7 @@ class DeletionLog:
 @asynccontextmanager
 async def recording_deletions(house: InProcessServer) -> AsyncGenerator[DeletionLog, None]:
     """Runs the namespace controller, and a watch that records deletions."""
-    deletion_log, world = DeletionLog(), StoreBackend(house.api)
+    deletion_log, world = DeletionLog(), store_backend(house.api)
     start = await house.store.revision()
 
     async def follow() -> None:

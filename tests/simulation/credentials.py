@@ -31,7 +31,6 @@ from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.oidc import MAX_KEY_AGE_SECONDS, Issuer, OidcVerifier
 from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.token_file import TokenFile
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
@@ -39,6 +38,7 @@ from simulation.connection import Answer, Connection, Lost
 from simulation.faults import FaultSchedule
 from simulation.faulty_store import FaultyStore
 from simulation.virtual_loop import LoopClock, VirtualLoop
+from support import bootstrap
 from support.oidc_issuer import es256_token
 
 T = TypeVar("T")
@@ -127,9 +127,10 @@ class CredentialRun:
     async def _run(self) -> None:
         inner = await open_memory()
         store: Any = FaultyStore(inner, self._faults, contextvars.copy_context(), written=lambda *_: None, die=lambda: None)
-        api = ServerContext(store, KindRegistry(store, catalog.load()), self._clock, new_uid=self._uid, random=self._rng)
-        api.service_accounts = TokenIssuer(store, self._clock, key=lambda: PEM)
-        await namespaces.ensure_namespaces(api)
+        accounts = TokenIssuer(store, self._clock, key=lambda: PEM)
+        kinds = KindRegistry(store, catalog.load())
+        api = ServerContext(store, kinds, self._clock, new_uid=self._uid, random=self._rng, service_accounts=accounts)
+        await bootstrap.ensure_namespaces(api)
         await api.kinds.refresh(now=api.timestamp())
         self._listed = TokenFile(self._file)
         oidc = OidcVerifier(Issuer(ISSUER, "probate"), self._clock, self._issuer)

@@ -21,7 +21,6 @@ from probate.core import errors
 from probate.core.aio import tasks
 from probate.kinds.builtin import catalog
 from probate.server.app import App
-from probate.server.bootstrap import namespaces, rbac_roles
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store import retention
@@ -33,6 +32,7 @@ from simulation.faults import FaultSchedule
 from simulation.faulty_store import ACTOR, FaultyStore
 from simulation.judge import Judge
 from simulation.virtual_loop import LoopClock, VirtualLoop
+from support import bootstrap
 
 
 class Process:
@@ -168,8 +168,8 @@ class Machine:
             on_failure=self._loop.fail,
         )
         try:
-            await namespaces.ensure_namespaces(api)
-            await rbac_roles.ensure_roles(api)
+            await bootstrap.ensure_namespaces(api)
+            await bootstrap.ensure_roles(api)
             async with AsyncExitStack() as stack:
                 for one in (api, *others):  # each as if it were the only one that leads
                     await one.kinds.refresh(now=one.timestamp())

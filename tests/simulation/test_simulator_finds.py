@@ -16,9 +16,9 @@ from probate.gc import cycle_breaker
 from probate.gc.backends.store import transactions
 from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
-from probate.server.context import ServerContext
-from probate.server.objects import deletion, write
+from probate.server.objects import deletion
 from probate.server.objects.deletion import DeletionPlan
+from probate.server.objects.scope_guards import ScopeGuards
 from probate.server.ownership import metadata_view, namespace_content
 from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
@@ -92,13 +92,13 @@ def test_release_that_is_guarded_by_uid_alone(monkeypatch: pytest.MonkeyPatch, i
 
 @pytest.mark.parametrize("scope", [storage_keys.NAMESPACES_RANGE, f"objects/{storage_keys.CRDS}/"])
 def test_creation_without_the_scope_guard(monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
-    open_scopes = write.scope_guards
+    open_scopes = ScopeGuards.guards
 
-    async def unfenced(api: ServerContext, at: Target) -> list[Guard]:
-        guards = await open_scopes(api, at)
+    async def unfenced(self: ScopeGuards, at: Target) -> list[Guard]:
+        guards = await open_scopes(self, at)
         return [guard for guard in guards if not (isinstance(guard, Unchanged) and guard.key.startswith(scope))]
 
-    monkeypatch.setattr(write, "scope_guards", unfenced)
+    monkeypatch.setattr(ScopeGuards, "guards", unfenced)
     assert f"was created in a closed scope: {scope}" in first_failure().failure
 
 
@@ -162,8 +162,8 @@ def test_event_that_a_watch_never_shows(monkeypatch: pytest.MonkeyPatch) -> None
 def test_deletion_on_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
     standing = metadata_view.owner_state
 
-    def rash(item: Item, *rest: Any) -> ResolvedOwner:
-        resolved = standing(item, *rest)
+    def rash(*about: Any, **found: Any) -> ResolvedOwner:
+        resolved = standing(*about, **found)
         return ResolvedOwner(OwnerState.DANGLING) if resolved.state is OwnerState.UNKNOWN else resolved
 
     monkeypatch.setattr(metadata_view, "owner_state", rash)

@@ -57,18 +57,18 @@ async def with_audit_log(
     """Records everything until the context ends. Audit ids are numbered."""
     path, numbers = folder / "audit.log", itertools.count(1)
     sink = log_file.open_sink(str(path), limits or RotationLimits(), server.clock)
-    server.api.audit = audit = AuditLog(
+    audit = AuditLog(
         policy_file.parse_policy(policy.encode()),
         sink,
         server.clock,
-        lambda: f"audit-{next(numbers)}",
+        new_id=lambda: f"audit-{next(numbers)}",
         is_strict=is_strict,
         metrics=server.api.metrics.registry,
         retry=retry,
         max_events=max_events,
     )
     try:
-        yield AuditLogReader(path, audit)
+        with server.api.audit.opened(audit):
+            yield AuditLogReader(path, audit)
     finally:
-        server.api.audit = None
         await audit.close()

@@ -19,19 +19,18 @@ from urllib.parse import urlencode
 import orjson
 
 from probate.app import admission_plugins
+from probate.controllers.manager import store_backend
 from probate.core.aio import tasks
-from probate.core.aio.offload import Offload
 from probate.core.clock import Clock, FakeClock, SystemClock
-from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
 from probate.kinds.builtin import catalog
 from probate.server.app import App
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 
 INSECURE = Settings(insecure=True)
 """Settings of a server without authentication and authorization, which needs no RBAC roles."""
@@ -52,7 +51,7 @@ class Response(NamedTuple):
 class InProcessServer:
     """One server on one store. Uids are numbered: creating the same objects in the same order gives the same uids."""
 
-    def __init__(self, store: Store, clock: Clock, offload: Offload | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock, **options: Any) -> None:
         self.uids = itertools.count(1)
         self.store = store
         self.clock = clock
@@ -62,10 +61,10 @@ class InProcessServer:
             clock,
             new_uid=lambda: f"00000000-0000-4000-8000-{next(self.uids):012d}",
             random=random.Random(1),  # noqa: S311
-            offload=offload,
+            **options,
         )
         self.app = App(self.api)
-        self.collector = Collector(StoreBackend(self.api), clock)
+        self.collector = Collector(store_backend(self.api), clock)
         self.api.readiness_checks["garbage-collector-controller"] = lambda: self.collector.trouble
 
     async def request(
@@ -142,13 +141,13 @@ async def running(
     clock: Clock | None = None,
     *,
     collects: bool = True,
-    offload: Offload | None = None,
     admission: Collection[str] = (),
+    **options: Any,
 ) -> AsyncGenerator[InProcessServer, None]:
-    """Runs a server with a namespace `default`. `collects`: its collector runs."""
+    """Runs a server with a namespace `default`. `collects`: its collector runs. `options` are those of `ServerContext`."""
     opened_store = store or await open_memory()
-    server = InProcessServer(opened_store, clock or SystemClock(), offload)
-    await namespaces.ensure_namespaces(server.api)
+    server = InProcessServer(opened_store, clock or SystemClock(), **options)
+    await bootstrap.ensure_namespaces(server.api)
     await server.api.kinds.refresh(now=server.api.timestamp())
     await admission_plugins.install(server.api, admission)
     failures: list[BaseException] = []

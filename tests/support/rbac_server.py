@@ -8,7 +8,7 @@ from typing import Any
 
 from probate.core.aio import tasks
 from probate.core.clock import Clock
-from probate.server.bootstrap import rbac_roles
+from support import bootstrap
 from support.in_process_server import InProcessServer, Response, running
 from support.virtual_time_server import VirtualTimeServer, in_memory
 
@@ -61,12 +61,14 @@ async def rbac_cluster(*names: str) -> AsyncGenerator[RbacCluster, None]:
 
 
 @asynccontextmanager
-async def running_with_rbac(clock: Clock | None = None, *, collects: bool = False) -> AsyncGenerator[RbacServer, None]:
-    """Runs a server in memory with namespaces a and b."""
-    async with running(clock=clock, collects=collects) as server:
+async def running_with_rbac(
+    clock: Clock | None = None, *, collects: bool = False, **options: Any
+) -> AsyncGenerator[RbacServer, None]:
+    """Runs a server in memory with namespaces a and b. `options` are those of `running`."""
+    async with running(clock=clock, collects=collects, **options) as server:
         server.__class__ = RbacServer
         assert isinstance(server, RbacServer)
-        await rbac_roles.ensure_roles(server.api)
+        await bootstrap.ensure_roles(server.api)
         failures: list[BaseException] = []
         watching = tasks.start_supervised(
             server.api.authorizer.cache.run(server.yield_to_loop), name="grants", on_failure=failures.append

@@ -9,19 +9,22 @@ from probate.store.contract import CommitResult, Record, Revision, Store, Txn
 
 
 class HangingStore:
-    """A store whose commits never return, and whose reads take `seconds`."""
+    """A store whose commits never return, and whose reads take `seconds`, while `is_slow`."""
 
     def __init__(self, store: Store, seconds: float = 0.0) -> None:
         self._store = store
         self._seconds = seconds
+        self.is_slow = True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
-        await asyncio.sleep(self._seconds)
+        if self.is_slow:
+            await asyncio.sleep(self._seconds)
         return await self._store.read(key, at=at)
 
     async def commit(self, txn: Txn) -> CommitResult:
-        await asyncio.Event().wait()
-        raise AssertionError
+        if self.is_slow:
+            await asyncio.Event().wait()
+        return await self._store.commit(txn)

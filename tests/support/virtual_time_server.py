@@ -18,14 +18,14 @@ import orjson
 
 from probate.client.objects import Client
 from probate.controllers import manager, registry
+from probate.controllers.manager import store_backend
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
-from probate.server.bootstrap import namespaces, rbac_roles
 from probate.settings import Settings
 from probate.store.contract import Event, Revision, Store
 from probate.store.sqlite import store as sqlite
+from support import bootstrap
 from support.faulty_transport import FaultyTransport
 from support.in_process_server import InProcessServer
 
@@ -67,7 +67,7 @@ class VirtualTimeServer(InProcessServer):
     async def running(self) -> AsyncGenerator[VirtualTimeServer, None]:
         """Runs collector and controllers."""
         before = self._newest = await self.store.revision()  # earlier revisions may have been compacted
-        await namespaces.ensure_namespaces(self.api)
+        await bootstrap.ensure_namespaces(self.api)
         recording = self._start(self._record(before))
         self._collecting = self._start(self.collector.run())
         try:
@@ -85,7 +85,7 @@ class VirtualTimeServer(InProcessServer):
             yield
             return
         if not self._following:
-            await rbac_roles.ensure_roles(self.api)
+            await bootstrap.ensure_roles(self.api)
             self._following.append(self._start(self.api.authorizer.cache.run(lambda: self.clock.sleep(1.0))))
             await self._until(self._is_authorizer_current, "the authorizer has not loaded the RBAC roles")
         client, metrics = Client(self.line.as_user(manager.MANAGER_USER)), self.api.metrics.registry
@@ -100,7 +100,7 @@ class VirtualTimeServer(InProcessServer):
         """Stops the collector wherever it is and starts a new one."""
         async with self._restarting:
             await tasks.stop(self._collecting)
-            self.collector = Collector(StoreBackend(self.api), self.clock)
+            self.collector = Collector(store_backend(self.api), self.clock)
             self._collecting = self._start(self.collector.run())
 
     @asynccontextmanager

@@ -27,6 +27,7 @@ from support.attacker_requests import (
     until_gone,
     write_metadata,
 )
+from support.owner_settings import set_owner_permissions
 from support.rbac_server import RbacServer, running_with_rbac
 
 FOREGROUND = {"propagationPolicy": "Foreground"}
@@ -190,11 +191,11 @@ async def test_t7_setting_all_prevents_forged_owner_references(server: RbacServe
     claimed = owner_reference(victim, apiVersion="apps/v1", kind="ReplicaSet", controller=True)
     body = pod("x", meta={"labels": {"app": "victim"}, "ownerReferences": [claimed]})
     assert (await server.ask_as("eve", "POST", PODS, body=body)).code == 201
-    server.api.owner_permission_mode = OwnerChecks.ALL
+    set_owner_permissions(server, OwnerChecks.ALL)
     body["metadata"]["name"] = "y"
     assert (await server.ask_as("eve", "POST", PODS, body=body)).code == 422
     claimed["blockOwnerDeletion"] = True
-    server.api.owner_permission_mode = OwnerChecks.BLOCKING
+    set_owner_permissions(server, OwnerChecks.BLOCKING)
     assert (await server.ask_as("eve", "POST", PODS, body=body)).code == 422
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 
 from probate.server.admission import default_classes, service_account_plugin
@@ -19,7 +18,6 @@ from probate.server.admission.webhooks.webhook_caller import WebhookCaller
 from probate.server.admission.webhooks.webhook_index import WebhookIndex
 from probate.server.admission.webhooks.webhook_plugins import MutatingWebhookPlugin, ValidatingWebhookPlugin
 from probate.server.admission.webhooks.write_conversion import WriteConverter
-from probate.server.codec import version_conversion
 from probate.server.context import ServerContext
 
 
@@ -29,32 +27,32 @@ async def install(api: ServerContext, enabled: Collection[str] = ()) -> None:
     api.admission.priority.subscribe_to(configuration)
     api.admission.runtime_class.subscribe_to(configuration)
     for kind in default_classes.KINDS:
-        DefaultClassPlugin(kind, chain, api).subscribe_to(configuration)
+        DefaultClassPlugin(kind, chain, api.offloader).subscribe_to(configuration)
     api.admission.volume_expansion.subscribe_to(configuration)
     api.flow_classifier.subscribe_to(configuration)
-    LimitRangerPlugin(chain, api).subscribe_to(configuration)
+    LimitRangerPlugin(chain, api.offloader).subscribe_to(configuration)
     _install_webhooks(api)
     _install_quotas(api)
     _install_policies(api)
     if service_account_plugin.NAME in enabled:
-        ServiceAccountPlugin(api.store, api.kinds, clock=api.clock, random=api.random, offloader=api).enable_in(chain)
+        ServiceAccountPlugin(api.store, api.kinds, clock=api.clock, random=api.random, offloader=api.offloader).enable_in(chain)
     await configuration.refresh_all()
 
 
 def _install_webhooks(api: ServerContext) -> None:
-    chain, conditions = api.admission.chain, CelMatchConditions(api.authorizer, api)
-    caller = WebhookCaller(api.webhook_client, lambda: api.webhook_services, new_uid=api.new_uid, offloader=api)
-    converter = WriteConverter(functools.partial(version_conversion.between, api))
+    chain, conditions = api.admission.chain, CelMatchConditions(api.authorizer, api.offloader)
+    caller = WebhookCaller(api.webhook_client, api.webhook_services, new_uid=api.new_uid, offloader=api.offloader)
+    converter = WriteConverter(api.version_converter.between)
     mutating, validating = (WebhookIndex(api.store, api.kinds, conditions) for _ in range(2))
     for plugin in (
-        MutatingWebhookPlugin(chain, mutating, caller, converter=converter, offloader=api),
+        MutatingWebhookPlugin(chain, mutating, caller, converter=converter, offloader=api.offloader),
         ValidatingWebhookPlugin(chain, validating, caller, converter=converter),
     ):
         plugin.subscribe_to(api.admission.configuration)
 
 
 def _install_quotas(api: ServerContext) -> None:
-    plugin = ResourceQuotaPlugin(api.admission.chain, api.store, clock=api.clock, offloader=api)
+    plugin = ResourceQuotaPlugin(api.admission.chain, api.store, clock=api.clock, offloader=api.offloader)
     plugin.subscribe_to(api.admission.configuration)
     api.on_close(plugin.close)
 
@@ -63,7 +61,7 @@ def _install_policies(api: ServerContext) -> None:
     chain, inputs = api.admission.chain, PolicyInputs(api.store, api.kinds, api.authorizer)
     mutating, validating = (PolicyIndex(policy_type, api.store, api.kinds) for policy_type in ("mutating", "validating"))
     for plugin in (
-        MutatingPolicies(chain, mutating, inputs, kinds=api.kinds, offloader=api),
-        ValidatingPolicies(chain, validating, inputs, offloader=api),
+        MutatingPolicies(chain, mutating, inputs, kinds=api.kinds, offloader=api.offloader),
+        ValidatingPolicies(chain, validating, inputs, offloader=api.offloader),
     ):
         plugin.subscribe_to(api.admission.configuration)

@@ -25,10 +25,11 @@ from probate.controllers.runtime.context import Server
 from probate.controllers.simulated_nodes import node_agent
 from probate.core import errors, logs
 from probate.core.aio import tasks
-from probate.core.aio.offload import Offload, WorkerPool
+from probate.core.aio.offload import WorkerPool
 from probate.core.clock import Clock, SystemClock
 from probate.core.metrics import Registry
 from probate.http import listener
+from probate.http.limit_log import LimitLog
 from probate.http.tls import authority
 from probate.kinds.builtin import catalog
 from probate.kinds.certificates.signers import RequestedCertificate
@@ -38,10 +39,12 @@ from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.service_accounts import JWKS_PATH, TokenIssuer
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.bootstrap import api_services, default_objects, kubernetes_service, namespaces, rbac_roles
+from probate.server.bootstrap.creation_planner import CreationPlanner
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.server.local_transport import LocalTransport
 from probate.server.objects import damage_reports
+from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.request_limits import RequestLimits
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
@@ -89,8 +92,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             secure = None if settings.insecure else SecureServing(settings, host, clock)
             url = listener.url(socket, "http" if secure is None else "https")
             accounts = _accounts(settings, store, clock, secure=secure, url=url)
-            api = _api(store, clock, WorkerPool("large"), accounts=accounts, services=endpoints.services(settings.webhook_service))
-            api.owner_permission_mode, api.owner_check_mode = OwnerChecks(settings.owner_rights), settings.owner_checks
+            metrics = Registry()
+            limit_log = LimitLog(clock, metrics)
+            authenticator = _authenticator(secure, clock, accounts, limit_log=limit_log)
+            api = _api(settings, store, clock, accounts=accounts, authenticator=authenticator, limit_log=limit_log, metrics=metrics)
             await _bootstrap(api, settings.admission, host=settings.advertise_address or host, port=port)
             announce = functools.partial(readiness.print_start_line, settings, url, clock, began=began)
             server = Server(
@@ -99,8 +104,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 _csr_signer(secure, api),
                 str if secure is None else secure.tls.client_ca_bundle,
             )
-            async with _auditing(settings, api), _authentication(settings, api, secure, url=url) as authenticator:
-                app = _app(settings, api, authenticator)
+            async with _auditing(settings, api), _current_credentials(settings, secure, url):
+                app = _app(settings, api, None if secure is None else authenticator)
                 async with (
                     manager.run_all(api, clock, controllers, settings=settings, server=server),
                     readiness.loading_lazy_modules(announce) as on_ready,
@@ -120,14 +125,22 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
 
 async def _bootstrap(api: ServerContext, admission: tuple[str, ...], *, host: str, port: int) -> None:
     """Creates the objects that every server has, and loads what is derived from stored objects."""
-    await namespaces.ensure_namespaces(api)
+    planner = CreationPlanner(api.kinds, api.preparer)
+    await namespaces.ensure_namespaces(api.store, planner)
     await api.kinds.refresh(now=api.timestamp())
-    await asyncio.gather(rbac_roles.ensure_roles(api), default_objects.ensure(api), api_services.sync_api_services(api))
+    sync_api_services = functools.partial(api_services.sync_api_services, api.store, planner)
+    addresses = api.service_pools.addresses
+    await asyncio.gather(
+        rbac_roles.ensure_roles(api.store, planner),
+        default_objects.ensure(api.store, planner, service_addresses=addresses.name),
+        sync_api_services(),
+    )
     await admission_plugins.install(api, admission)
-    await kubernetes_service.ensure(api, host, port)
-    damage_reports.register_metric(api)
-    damage_reports.start_event_reports(api)
-    api.kinds.on_versions_changed = functools.partial(api_services.sync_api_services, api)
+    await kubernetes_service.ensure(LocalTransport(api), host, port, addresses=addresses)
+    damage_reports.register_metric(api.store, api.metrics.registry)
+    reports = damage_reports.start_event_reports(api.store, api.kinds, api.warning_events)
+    api.on_close(lambda: tasks.stop(reports))
+    api.kinds.on_versions_changed = sync_api_services
 
 
 def _ca_certificate(secure: SecureServing | None) -> str:
@@ -138,7 +151,7 @@ def _csr_signer(secure: SecureServing | None, api: ServerContext) -> Callable[[R
     """Returns the function that signs client certificates; None without an authority. It parses and signs on a thread."""
     if secure is None:
         return None
-    return lambda order: api.run_in_thread(lambda: secure.sign(order))
+    return lambda order: api.offloader.run_in_thread(lambda: secure.sign(order))
 
 
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
@@ -148,10 +161,11 @@ def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureS
 
 
 def _auditing(settings: Settings, api: ServerContext) -> AbstractAsyncContextManager[None]:
-    is_enabled = settings.audit_log_path or settings.audit_policy_file
-    return (
-        auditing.open_audit_log(settings, api) if is_enabled else nullcontext()
-    )  # so that its code is not loaded if it is disabled
+    if not settings.audit_log_path and not settings.audit_policy_file:
+        return nullcontext()  # so that its code is not loaded if it is disabled
+    return auditing.open_audit_log(
+        settings, api.audit, api.clock, metrics=api.metrics.registry, readiness_checks=api.readiness_checks
+    )
 
 
 def _app(settings: Settings, api: ServerContext, authenticator: RequestAuthenticator | None) -> App:
@@ -168,13 +182,8 @@ def _app(settings: Settings, api: ServerContext, authenticator: RequestAuthentic
 
 
 @asynccontextmanager
-async def _authentication(
-    settings: Settings, api: ServerContext, secure: SecureServing | None, *, url: str
-) -> AsyncGenerator[RequestAuthenticator | None, None]:
-    """Yields the authenticator and keeps its certificates and tokens current; yields None with `--insecure`.
-
-    TokenReviews authenticate tokens in either case. Writes the kubeconfig, also whenever the certificates are renewed.
-    """
+async def _current_credentials(settings: Settings, secure: SecureServing | None, url: str) -> AsyncGenerator[None, None]:
+    """Writes the kubeconfig, also whenever the certificates are renewed, which happens until the context ends."""
 
     def write_kubeconfig() -> None:
         if settings.kubeconfig:
@@ -182,23 +191,39 @@ async def _authentication(
 
     write_kubeconfig()
     if secure is None:
-        api.authenticate_token = RequestAuthenticator(api.clock, api.service_accounts).authenticate_token
-        yield None
+        yield
         return
-    authenticator = secure.authenticator(api.service_accounts, WorkerPool("issuer"), api.limit_log)
-    api.authenticate_token = authenticator.authenticate_token
     renewal = tasks.start_supervised(
         secure.run(write_kubeconfig),
         name="certificates",
         on_failure=lambda error: log.error("renewal of certificates ended", exc_info=error),
     )
     try:
-        yield authenticator
+        yield
     finally:
         await tasks.stop(renewal)
 
 
-def _api(store: Store, clock: Clock, offload: Offload, *, accounts: TokenIssuer, services: endpoints.Services) -> ServerContext:
+def _authenticator(
+    secure: SecureServing | None, clock: Clock, accounts: TokenIssuer, *, limit_log: LimitLog
+) -> RequestAuthenticator:
+    """Returns the authenticator of requests and TokenReviews. With `--insecure`, it is for TokenReviews only."""
+    if secure is None:
+        return RequestAuthenticator(clock, accounts)
+    return secure.authenticator(accounts, WorkerPool("issuer"), limit_log)
+
+
+def _api(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    *,
+    accounts: TokenIssuer,
+    authenticator: RequestAuthenticator,
+    limit_log: LimitLog,
+    metrics: Registry,
+) -> ServerContext:
+    offload = WorkerPool("large")
     return ServerContext(
         store,
         KindRegistry(store, catalog.load(), offload),
@@ -206,7 +231,11 @@ def _api(store: Store, clock: Clock, offload: Offload, *, accounts: TokenIssuer,
         new_uid=UidGenerator(os.urandom),
         random=random.SystemRandom(),
         offload=offload,
-        registry=Registry(),
-        webhook_services=services,
+        registry=metrics,
+        limit_log=limit_log,
+        webhook_services=endpoints.services(settings.webhook_service),
         service_accounts=accounts,
+        authenticate_token=authenticator.authenticate_token,
+        owner_permissions=OwnerChecks(settings.owner_rights),
+        owner_warnings=CheckMode(settings.owner_checks),
     )

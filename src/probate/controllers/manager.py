@@ -75,7 +75,7 @@ async def run_all(
     It begins when the collector follows the change feed, or after `START_SECONDS`.
     """
     names = [registry.get(name).name for name in names]
-    backend = StoreBackend(api)
+    backend = store_backend(api)
     collector = _collector(api, _acting_as(registry.COLLECTOR, backend, settings), clock) if registry.COLLECTOR in names else None
     loops = _server_loops(api, clock) | _bulk_loops(api, backend, clock, names=names, settings=settings)
     if collector is not None:
@@ -87,7 +87,7 @@ async def run_all(
 
     @asynccontextmanager
     async def api_controllers(chosen: list[str]) -> AsyncGenerator[None, None]:
-        await api.run_in_thread(lambda: registry.load(chosen))
+        await api.offloader.run_in_thread(lambda: registry.load(chosen))
         options: Any = {
             "settings": settings,
             "metrics": api.metrics.registry,
@@ -124,6 +124,19 @@ async def run_all(
                 await apiserver_leases.withdraw(
                     Client(LocalTransport(api, registry.user_of(registry.APISERVER_LEASES))), server.identity
                 )
+
+
+def store_backend(api: ServerContext) -> StoreBackend:
+    """Returns the collector's backend for the store of this server."""
+    return StoreBackend(
+        api.store,
+        api.kinds,
+        api.clock,
+        authorizer=api.authorizer,
+        audit=api.audit,
+        events=api.warning_events,
+        denied_actions=api.denied_actions,
+    )
 
 
 def _server_loops(api: ServerContext, clock: Clock) -> Loops:
@@ -225,7 +238,7 @@ async def _forever(context: AbstractAsyncContextManager[None]) -> None:
 
 async def _load(api: ServerContext, names: list[str]) -> None:
     """Imports the controllers' code while another server holds the Lease, so that taking over does not wait for it."""
-    await api.run_in_thread(lambda: registry.load(names))
+    await api.offloader.run_in_thread(lambda: registry.load(names))
     await asyncio.Event().wait()
 
 

@@ -19,11 +19,13 @@ from probate.server import body_reader, response_writer, routing
 from probate.server.audit import request_audit as auditing
 from probate.server.authz import impersonation
 from probate.server.codec import compression
-from probate.server.context import REQUEST_TIMEOUT_SECONDS, Response, ServerContext, StreamingResponse
+from probate.server.context import ServerContext
 from probate.server.query import Query
 from probate.server.request import Request, RequestInfo
 from probate.server.request_limits import MAX_IN_FLIGHT, RequestLimits
+from probate.server.response import Response, StreamingResponse
 from probate.server.response_writer import Receive, Send
+from probate.server.timeouts import REQUEST_TIMEOUT_SECONDS
 from probate.settings import DEFAULT_PATIENCE
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -81,13 +83,13 @@ class App:
             request = Request(scope["method"], scope["path"], _query(scope), cached_headers.by_name, bytes(cycle.body), user)
         else:
             share = MemoryShare(self._body_memory)
-            request = self._request(scope, receive, cycle, user, share)
-        audited = None if self._api.audit is None else auditing.RequestAudit(self._api.audit, request, scope)
+            request = self._request(scope, receive, cycle, user=user, share=share)
+        audited = None if self._api.audit.log is None else auditing.RequestAudit(self._api.audit.log, request, scope)
         task = _current_task() if cycle is None else cycle.task
         response: Response | StreamingResponse | None = None
         self._under_way.begin(task)
         try:
-            response, info, flow_headers = await self._respond(request, scope, audited, task)
+            response, info, flow_headers = await self._respond(request, scope, audited, task=task)
         finally:
             self._under_way.end(task)
             self._limits.end(task, is_watching=isinstance(response, StreamingResponse))
@@ -96,10 +98,10 @@ class App:
         if isinstance(response, StreamingResponse):
             if audited is None:  # frees the headers and the body, which a watch would hold for as long as it runs
                 scope["headers"], request = [], request._replace(headers={}, body=b"")
-            await self._stream(response, info, flow_headers, cycle, receive, send, audited)
+            await self._stream(response, info, flow_headers, cycle=cycle, receive=receive, send=send, audited=audited)
             return
         if len(response.body) > compression.LEAST_BYTES and compression.is_wanted(request.headers, scope.get("client")):
-            response = await compression.compressed(self._api, response)
+            response = await compression.compressed(self._api.offloader, response)
         if cycle is None:
             await response_writer.send_response(response, flow_headers, send, is_head=request.method == "HEAD")
         else:
@@ -112,6 +114,7 @@ class App:
         response: StreamingResponse,
         info: RequestInfo | None,
         flow_headers: bytes,
+        *,
         cycle: RequestCycle | None,
         receive: Receive,
         send: Send,
@@ -121,14 +124,14 @@ class App:
         try:
             if cycle is not None:
                 response.attach(cycle)
-            await response_writer.send_stream(response, flow_headers, receive, send, self._stopping)
+            await response_writer.send_stream(response, flow_headers, receive, send=send, stopping=self._stopping)
         finally:
             self._metrics.record_watch(info, -1)
             self._limits.release_connection(_current_task())
             if audited is not None:
                 audited.end()
 
-    def _request(self, scope: Scope, receive: Receive, cycle: RequestCycle | None, user: User, share: MemoryShare) -> Request:
+    def _request(self, scope: Scope, receive: Receive, cycle: RequestCycle | None, *, user: User, share: MemoryShare) -> Request:
         """Parses the request. A body that has not arrived yet is read later, and takes its memory from `share`."""
         headers = dict(scope["headers"])
         complete_body = None if cycle is None else cycle.complete_body()
@@ -171,7 +174,7 @@ class App:
         finally:
             self._under_way.begin(task)
 
-    async def _with_user(self, request: Request, scope: Scope, audited: auditing.RequestAudit | None, task: Task) -> Request:
+    async def _with_user(self, request: Request, scope: Scope, audited: auditing.RequestAudit | None, *, task: Task) -> Request:
         """Authenticates the request and applies impersonation. Request limits apply to the authenticated user."""
         user = request.user
         if user is NOT_AUTHENTICATED and self._authenticate is not None:
@@ -188,7 +191,7 @@ class App:
         return request if user is request.user else request._replace(user=user)
 
     async def _respond(
-        self, request: Request, scope: Scope, audited: auditing.RequestAudit | None, task: Task
+        self, request: Request, scope: Scope, audited: auditing.RequestAudit | None, *, task: Task
     ) -> tuple[Response | StreamingResponse, RequestInfo | None, bytes]:
         """Handles the request. Returns the response, the request info as far as it was resolved, and the flow headers."""
         clock, info, flow_headers = self._api.clock, None, b""
@@ -196,7 +199,7 @@ class App:
         try:
             is_plain = request.user is not NOT_AUTHENTICATED and audited is None
             if not is_plain or (scope.get("known") is None and impersonation.may_have_headers(request.headers)):
-                request = await self._with_user(request, scope, audited, task)
+                request = await self._with_user(request, scope, audited, task=task)
             else:
                 self._limits.begin(task, request.user, path=request.path, address=_address(scope))
             info = routing.resolve(self._api, request)
@@ -208,11 +211,13 @@ class App:
                     self._limits.hold_connection(task)
             response = await routing.handle_resolved(self._api, request, info)
         except BaseException as error:  # noqa: BLE001 `_handle_error` raises again what is not an error response
-            response = self._handle_error(error, request, audited, task)
-        self._metrics.record_request(request.method, info, response.code, clock.monotonic() - began)
+            response = self._handle_error(error, request, audited, task=task)
+        self._metrics.record_request(request.method, info, response.code, seconds=clock.monotonic() - began)
         return response if audited is None else audited.record_answer(response), info, flow_headers
 
-    def _handle_error(self, error: BaseException, request: Request, audited: auditing.RequestAudit | None, task: Task) -> Response:
+    def _handle_error(
+        self, error: BaseException, request: Request, audited: auditing.RequestAudit | None, *, task: Task
+    ) -> Response:
         """Returns the response to a request that failed. Raises the error again if it is a cancellation."""
         if isinstance(error, TimeoutError) or self._under_way.has_missed(task):
             hint = "try again" if request.method == "GET" else "read to see what was done"

@@ -20,8 +20,9 @@ from probate.core import errors
 from probate.core.logs import facts
 from probate.server import routing
 from probate.server.audit import request_audit as auditing
-from probate.server.context import Response, ServerContext, StreamingResponse
+from probate.server.context import ServerContext
 from probate.server.request import Request
+from probate.server.response import Response, StreamingResponse
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class LocalTransport:
             raise errors.OutcomeUnknown("the request did not finish in time: read to see what was done") from None
 
     def _audited(self, request: Request) -> auditing.RequestAudit | None:
-        return None if self._api.audit is None else auditing.RequestAudit(self._api.audit, request, _scope(request))
+        return None if self._api.audit.log is None else auditing.RequestAudit(self._api.audit.log, request, _scope(request))
 
     async def _handle(self, request: Request, audited: auditing.RequestAudit | None) -> Response | StreamingResponse:
         """Handles the request, and writes audit events if there is an audit log."""

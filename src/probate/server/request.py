@@ -110,13 +110,13 @@ def parse_path(path: str, catalog: Catalog) -> Target:
         raise api_errors.resource_not_found()
     group, version, *below = parts if prefix == "apis" else ("", *parts)
     is_watch = below[0] == "watch" and len(below) > 1
-    resolved = _find(catalog, group, version, below[1:] if is_watch else below, is_watch=is_watch)
+    resolved = _find(catalog, group, version, below=below[1:] if is_watch else below, is_watch=is_watch)
     if resolved is None:
         raise api_errors.resource_not_found() if version in catalog.versions(group) else api_errors.path_not_found(path)
     return resolved
 
 
-def _find(catalog: Catalog, group: str, version: str, below: list[str], *, is_watch: bool) -> Target | None:
+def _find(catalog: Catalog, group: str, version: str, *, below: list[str], is_watch: bool) -> Target | None:
     if len(below) >= 3 and below[0] == "namespaces":
         resource = catalog.find(group, version, below[2])
         if resource is not None and resource.is_namespaced:

@@ -16,8 +16,8 @@ from probate.core import errors
 from probate.http.request_cycle import RequestCycle, encode_headers
 from probate.server import flow_classification
 from probate.server.codec import negotiation, responses, warning_headers
-from probate.server.context import Response, StreamingResponse
 from probate.server.request import Request
+from probate.server.response import Response, StreamingResponse
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -74,7 +74,7 @@ def _own_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]
 
 
 async def send_stream(
-    response: StreamingResponse, flow_headers: bytes, receive: Receive, send: Send, stopping: asyncio.Event
+    response: StreamingResponse, flow_headers: bytes, receive: Receive, *, send: Send, stopping: asyncio.Event
 ) -> None:
     """Sends chunks until the stream ends, the client disconnects, or the server stops."""
     headers = [

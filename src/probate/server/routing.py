@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import orjson
 
@@ -12,21 +13,30 @@ from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.server import api_errors, query, timeouts
 from probate.server.audit import request_trail as trails
 from probate.server.authn import issuer_discovery
+from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authz import authorization_attributes
 from probate.server.codec import negotiation, responses
 from probate.server.codec.negotiation import Form
-from probate.server.context import REQUEST_TIMEOUT_SECONDS, Response, ServerContext, StreamingResponse
+from probate.server.context import ServerContext
 from probate.server.diagnostics import health, metrics_endpoint, version_info
 from probate.server.discovery import discovery_documents
 from probate.server.kind_rules import object_parts
 from probate.server.ownership_api import graph_endpoint, owners_and_dependents
 from probate.server.request import Request, RequestInfo, Target
+from probate.server.response import Response, StreamingResponse
 from probate.server.reviews import access_review, identity_reviews, rules_review
 from probate.server.subresources import binding, eviction, scale, token
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
 
-RequestHandler = Callable[[ServerContext, Request, Target, Form], Awaitable[Response | StreamingResponse]]
+
+class RequestHandler(Protocol):
+    """Handles a request for a resource that RBAC allows. `form` is the format of the response."""
+
+    async def __call__(
+        self, api: ServerContext, request: Request, target: Target, /, *, form: Form
+    ) -> Response | StreamingResponse: ...
+
 
 VERBS: dict[str, RequestHandler] = {
     "get": get.get,
@@ -67,7 +77,7 @@ PROBATE_PATHS: dict[str, Callable[[], Callable[[ServerContext, Request], Awaitab
 }
 """Paths that only Probate has. They are not resources, and discovery does not list them."""
 
-ISSUER_PATHS: dict[str, Callable[[], Callable[[ServerContext], Awaitable[Response]]]] = {
+ISSUER_PATHS: dict[str, Callable[[], Callable[[TokenIssuer], Awaitable[Response]]]] = {
     ".well-known/openid-configuration": lambda: issuer_discovery.openid_configuration,
     "openid/v1/jwks": lambda: issuer_discovery.json_web_key_set,
 }
@@ -90,20 +100,20 @@ async def handle_resolved(api: ServerContext, request: Request, info: RequestInf
     """Authorizes and handles a request that `resolve` has resolved. Raises `ApiError`."""
     if "timeout" in request.query and (info is None or info.verb != "watch"):
         timeouts.requested_timeout(request.query)
-    if api.audit is not None:
+    if api.audit.log is not None:
         await _authorize_audited(api, request, info)
     elif not request.user.is_superuser and (
         info is None or request.query or not api.authorizer.is_cached_as_allowed(request.user, *info)
     ):
         await _authorize(api, request, info)
     if info is not None:
-        response = await _handle_resource(api, request, *info)
+        response = await _handle_resource(api, request, info)
         warning = info.target.resource.deprecation_warning
         return response._replace(warnings=(warning, *response.warnings)) if warning else response
     if request.path in PROBATE_PATHS:
         return await _handle_probate_path(api, request)
     if request.path.startswith("/openapi"):
-        return await api.run_in_thread(lambda: discovery_documents.openapi(api, request))
+        return await api.offloader.run_in_thread(lambda: discovery_documents.openapi(api, request))
     documents = discovery_documents.document(api, request)
     if documents is not None:
         return documents
@@ -128,7 +138,7 @@ async def _authorize_audited(api: ServerContext, request: Request, info: Request
     )
     if not user.is_superuser:
         await api.authorizer.check_request(user, ask)
-    trail = None if api.audit is None else trails.CURRENT_TRAIL.get()
+    trail = None if api.audit.log is None else trails.CURRENT_TRAIL.get()
     if trail is not None:
         trail.set_decision(is_allowed=True, reason=await api.authorizer.reason(user, ask))
 
@@ -136,27 +146,28 @@ async def _authorize_audited(api: ServerContext, request: Request, info: Request
 async def _handle_probate_path(api: ServerContext, request: Request) -> Response:
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
-    async with asyncio.timeout(timeouts.requested_timeout(request.query) or REQUEST_TIMEOUT_SECONDS):
+    async with asyncio.timeout(timeouts.requested_timeout(request.query) or timeouts.REQUEST_TIMEOUT_SECONDS):
         return await PROBATE_PATHS[request.path]()(api, request)
 
 
-async def _handle_resource(api: ServerContext, request: Request, verb: str, target: Target) -> Response | StreamingResponse:
+async def _handle_resource(api: ServerContext, request: Request, info: RequestInfo) -> Response | StreamingResponse:
+    verb, target = info
     form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not target.resource.is_custom)
     if form.shape:
-        form = _supported_form(form, request, verb, target)
+        form = _supported_form(form, request, verb, target=target)
     if request.query:
         if query.boolean(request.query, "pretty"):
             form = form._replace(is_pretty=True)
         if form.shape == "Table":
             form = form._replace(included=query.include_object(request.query))
     if verb in READ_VERBS and not target.subresource:
-        response = await VERBS[verb](api, request, target, form)
+        response = await VERBS[verb](api, request, target, form=form)
         return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
     if "timeout" not in request.query:
-        response = await _write_handler(verb, target)(api, request, target, form)
+        response = await _write_handler(verb, target)(api, request, target, form=form)
     else:
         async with asyncio.timeout(timeouts.requested_timeout(request.query)):
-            response = await _write_handler(verb, target)(api, request, target, form)
+            response = await _write_handler(verb, target)(api, request, target, form=form)
     if verb in WRITE_VERBS:
         if api.kinds.is_crd(target.resource):
             # Shielded: the CRD is written, so it must be served even if the request times out.
@@ -166,7 +177,7 @@ async def _handle_resource(api: ServerContext, request: Request, verb: str, targ
     return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
 
 
-def _supported_form(form: Form, request: Request, verb: str, target: Target) -> Form:
+def _supported_form(form: Form, request: Request, verb: str, *, target: Target) -> Form:
     """Returns the first form that the client accepts and this target has. Raises `NotAcceptable` if there is none."""
     if form.shape == "Table" and not _has_tables(request, verb, target):
         form = negotiation.accepted(request.headers[b"accept"], has_tables=False, has_protobuf=not target.resource.is_custom)
@@ -186,7 +197,7 @@ async def _encode(api: ServerContext, response: Response | StreamingResponse, fo
     if isinstance(response, StreamingResponse):
         return response
     convert = responses.as_yaml if form.is_yaml else responses.as_protobuf
-    return await api.offload_if_large(len(response.body), lambda: convert(response))
+    return await api.offloader.offload_if_large(len(response.body), lambda: convert(response))
 
 
 def _write_handler(verb: str, target: Target) -> RequestHandler:
@@ -209,10 +220,14 @@ async def _handle_process_path(api: ServerContext, request: Request) -> Response
     if path == "metrics":
         return await _metrics(api, request)
     if path in ISSUER_PATHS:
-        return await ISSUER_PATHS[path]()(api)
+        return await ISSUER_PATHS[path]()(api.service_accounts)
     check, _, only = path.partition("/")
     excluded = request.query.get("exclude", ())
-    results = await health.run_checks(api, check, only, excluded) if check in health.CHECKS else None
+    results = (
+        await health.run_checks(api.store, api.readiness_checks, check, only=only, excluded=excluded)
+        if check in health.CHECKS
+        else None
+    )
     if results is None:
         raise api_errors.path_not_found(request.path)
     code, text = health.render(check, results, is_verbose="verbose" in request.query)
@@ -222,5 +237,5 @@ async def _handle_process_path(api: ServerContext, request: Request) -> Response
 async def _metrics(api: ServerContext, request: Request) -> Response:
     await api.metrics.refresh_store_metrics(api.store, api.kinds, api.clock)
     families, accepted = api.metrics.registry.gather(), request.header("accept")
-    page = await api.run_in_thread(lambda: metrics_endpoint.render(families, accepted))
+    page = await api.offloader.run_in_thread(lambda: metrics_endpoint.render(families, accepted))
     return Response(200, page.text, page.content_type)

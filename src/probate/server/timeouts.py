@@ -6,9 +6,10 @@ import re
 
 from probate.core import errors
 from probate.server import query
-from probate.server.context import REQUEST_TIMEOUT_SECONDS
 from probate.server.query import Query
 
+REQUEST_TIMEOUT_SECONDS = 60.0
+"""How long a request may take, unless its client asks for less with `?timeout=`."""
 MAX_DIGITS, MAX_LENGTH = 18, 100
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from probate.api.ownership import Action
+from probate.controllers.manager import store_backend
 from probate.core.aio import tasks
-from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
 from probate.gc.workqueue import Work
 from support.in_process_server import FakeClock, running
@@ -41,7 +41,7 @@ class Stopped(Collector):
 async def test_actions_that_were_cancelled_before_their_task_began_were_lost() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
-        collector = Stopped(StoreBackend(house.api), clock)
+        collector = Stopped(store_backend(house.api), clock)
         owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
         await house.create("configmaps", "default", {"metadata": {"name": "child", "ownerReferences": [reference]}})

@@ -16,8 +16,8 @@ from probate.api.rbac.user_rules import UserRules
 from probate.controllers.manager import run_all
 from probate.controllers.registry import BULK_CONTROLLERS, EVENT_TTL, bulk_actor, get, user_of
 from probate.gc import forbidden
-from probate.server.bootstrap import rbac_roles
 from probate.settings import Settings
+from support import bootstrap
 from support.in_process_server import FakeClock, running
 from support.rbac_server import RBAC, RbacServer
 
@@ -34,7 +34,7 @@ async def server_with_rbac(**settings: Any) -> AsyncGenerator[RbacServer, None]:
     async with running(clock=clock, collects=False) as house:
         house.__class__ = RbacServer
         assert isinstance(house, RbacServer)
-        await rbac_roles.ensure_roles(house.api)
+        await bootstrap.ensure_roles(house.api)
         async with run_all(house.api, clock, BULK_CONTROLLERS, settings=Settings(**settings)):
             yield house
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from probate.gc.backends.store.store_backend import StoreBackend
+from probate.controllers.manager import store_backend
 from probate.store import contract
 from probate.store.sqlite.store import open_memory
 from support.virtual_time_server import VirtualTimeServer
@@ -31,7 +31,7 @@ async def test_owner_that_was_blocked_when_its_collector_stopped_stayed_forever(
     house = await cluster_without_collector()
     owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
     await house.request("DELETE", f"{FOLDER}/configmaps/owner", {"propagationPolicy": "Foreground"})
-    await StoreBackend(house.api).save_position(await house.store.revision())  # it was about to let the owner go
+    await store_backend(house.api).save_position(await house.store.revision())  # it was about to let the owner go
     uid = owner["metadata"]["uid"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": True}
     await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": [reference]}})

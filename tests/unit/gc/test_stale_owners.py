@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probate.api.ownership import Change, Item, RemoveOwnerReferences
+from probate.controllers.manager import store_backend
 from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.resolver import Resolver
 from probate.gc.workqueue import WorkQueue
@@ -20,7 +21,7 @@ class ChangingOwner(StoreBackend):
     """While the collector asks about other objects, the owner changes."""
 
     def __init__(self, api: ServerContext, queue: WorkQueue) -> None:
-        super().__init__(api)
+        vars(self).update(vars(store_backend(api)))
         self._queue = queue
 
     async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
@@ -47,7 +48,7 @@ async def test_an_owner_that_changed_while_others_were_read_was_not_expanded() -
 async def test_an_owner_counted_as_dangling_while_a_removed_namesake_was_still_known() -> None:
     async with running(collects=False) as house:
         queue = WorkQueue()
-        backend = StoreBackend(house.api)
+        backend = store_backend(house.api)
         await house.create("configmaps", "default", {"metadata": {"name": "owner", "finalizers": ["example.com/x"]}})
         await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
         [namesake] = await backend.get_items([f"{PREFIX}owner"])

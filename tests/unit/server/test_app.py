@@ -14,22 +14,29 @@ import pytest
 from probate.core.clock import FakeClock
 from probate.kinds.builtin import catalog
 from probate.server import app as server_app
-from probate.server.bootstrap import namespaces
+from probate.server import routing
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.server.request_limits import MAX_IN_FLIGHT, RequestLimits
 from probate.store.sqlite.store import open_memory
-from support import sample_kinds, slow_stores
+from support import bootstrap, sample_kinds, slow_stores
 
 
 @pytest.fixture
 async def app() -> AsyncIterator[server_app.App]:
-    store = await open_memory()
+    store: Any = slow_stores.HangingStore(await open_memory())
+    store.is_slow = False
     kinds = KindRegistry(store, catalog.load())
     api = ServerContext(store, kinds, FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1))  # noqa: S311
-    await namespaces.ensure_namespaces(api)
+    await bootstrap.ensure_namespaces(api)
     yield server_app.App(api)
     await store.close()
+
+
+def hang(app: server_app.App) -> None:
+    """Lets all writes hang from now on."""
+    store: Any = app._api.store
+    store.is_slow = True
 
 
 async def request(
@@ -68,8 +75,13 @@ async def test_requests_that_wait_for_their_bodies_do_not_count_against_the_limi
     assert {answer[0] for answer in await asyncio.gather(*slow)} <= {201, 429}
 
 
-async def test_unexpected_error_is_a_status_and_a_log_line(app: server_app.App, caplog: pytest.LogCaptureFixture) -> None:
-    app._api.kinds = None  # type: ignore[assignment]
+async def test_unexpected_error_is_a_status_and_a_log_line(
+    app: server_app.App, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(routing.VERBS, "get", fail)
     code, _, status = await request(app, "GET", "/api/v1/namespaces/default")
     assert (code, status["kind"], status["reason"]) == (500, "Status", "InternalError")
     assert "request failed with an unexpected error" in caplog.text
@@ -85,7 +97,7 @@ async def test_write_that_does_not_finish_times_out_and_is_no_longer_in_flight(
     app: server_app.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_app, "REQUEST_TIMEOUT_SECONDS", 0.02)
-    app._api.store = slow_stores.HangingStore(app._api.store)
+    hang(app)
     slow = server_app.App(app._api)
     told = await asyncio.gather(*(post(slow) for _ in range(3)))
     assert [(code, status["reason"]) for code, _, status in told] == [(504, "Timeout")] * 3
@@ -94,7 +106,7 @@ async def test_write_that_does_not_finish_times_out_and_is_no_longer_in_flight(
 
 
 async def test_cancelled_write_gets_no_response(app: server_app.App) -> None:
-    app._api.store = slow_stores.HangingStore(app._api.store)
+    hang(app)
     pending = asyncio.ensure_future(post(app))
     await asyncio.sleep(0)
     pending.cancel()

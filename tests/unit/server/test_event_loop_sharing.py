@@ -17,15 +17,15 @@ from typing import Any
 import orjson
 import pytest
 
+from probate.core.aio import offloader
 from probate.core.aio.offload import WorkerPool
 from probate.core.clock import SystemClock
 from probate.kinds.builtin import catalog
-from probate.server import context
 from probate.server.app import App
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 
 MOST_SECONDS = 0.25
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -53,7 +53,7 @@ async def app(quick_turns: None) -> AsyncIterator[App]:
     store, pool = await open_memory(), WorkerPool("large")
     kinds = KindRegistry(store, catalog.load(), pool)
     made = ServerContext(store, kinds, SystemClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1), offload=pool)  # noqa: S311
-    await namespaces.ensure_namespaces(made)
+    await bootstrap.ensure_namespaces(made)
     yield App(made)
     pool.close()
     await store.close()
@@ -217,7 +217,7 @@ SCHEMAS: dict[str, tuple[dict[str, Any], Any, int]] = {
 async def test_small_object_with_an_expanding_schema_does_not_block_the_event_loop(
     app: App, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context, "MAX_STEPS", 500_000)  # a few seconds less than it is
+    monkeypatch.setattr(offloader, "MAX_STEPS", 500_000)  # a few seconds less than it is
     schema, value, code = SCHEMAS[name]
     longest, created, told = await longest_block(app, "POST", DEFINITIONS, definition(schema), content_type="application/json")
     assert (created, longest < MOST_SECONDS) == (201, True), told[:500]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probate.server.bootstrap import default_objects
+from support import bootstrap
 from support.in_process_server import InProcessServer, Response, running
 from support.rbac_server import RbacServer, running_with_rbac
 
@@ -18,7 +18,7 @@ PODS = "/api/v1/namespaces/default/pods"
 @pytest.fixture
 async def server() -> AsyncIterator[RbacServer]:
     async with running_with_rbac() as item:
-        await default_objects.ensure(item.api)
+        await bootstrap.ensure_default_objects(item.api)
         await item.api.admission.configuration.refresh_all()
         yield item
 

@@ -14,6 +14,7 @@ from probate.http.fair_limit import FairLimit
 from probate.http.limit_log import QUIET_SECONDS, LimitLog
 from probate.server.app import App
 from probate.server.request_limits import RequestLimits, reserved_connections
+from probate.store.sqlite.store import open_memory
 from support.rbac_server import RbacServer, running_with_rbac
 
 LIMIT = 30
@@ -24,13 +25,12 @@ SLOW = "/api/v1/namespaces/a/configmaps/slow"
 class BusyServer:
     """A server with few slots, whose slow requests end when the test says so."""
 
-    def __init__(self, server: RbacServer) -> None:
+    def __init__(self, server: RbacServer, may_read: asyncio.Event) -> None:
         self.server = server
-        self.may_read = asyncio.Event()
+        self.may_read = may_read
         limits = RequestLimits(server.api.limit_log, max_connections=1_000, max_in_flight=LIMIT)
         server.app = App(server.api, authenticate=self._user, request_limits=limits)
         self.pending: list[asyncio.Task[Any]] = []
-        server.api.store = BlockingStore(server.api.store, self.may_read)
 
     async def _user(self, scope: Any) -> User:
         name = dict(scope["headers"])[b"x-name"].decode()
@@ -64,12 +64,14 @@ class BlockingStore:
 
 @pytest.fixture
 async def busy_server() -> AsyncIterator[BusyServer]:
-    async with running_with_rbac() as server:
+    may_read = asyncio.Event()
+    store: Any = BlockingStore(await open_memory(), may_read)
+    async with running_with_rbac(store=store) as server:
         for name in ("ann", "bob", "eve"):
             await server.grant(name, {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]})
         rule = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]}
         await server.grant("eve", rule)
-        loaded = BusyServer(server)
+        loaded = BusyServer(server, may_read)
         yield loaded
         loaded.may_read.set()
         assert {*await asyncio.gather(*loaded.pending)} <= {404, 429}

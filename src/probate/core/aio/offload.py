@@ -35,14 +35,6 @@ class Offload(Protocol):
         ...
 
 
-class LargeWorkOffload(Protocol):
-    """Runs work on the event loop if it is small, else on a thread."""
-
-    async def offload_if_large(self, size: int, work: Callable[[], T]) -> T:
-        """Returns the result of work on `size` bytes. The work may be started twice, so it must have no side effects."""
-        ...
-
-
 class WorkerThread:
     """Runs calls on one thread of its own. (An executor does so too, at several times the cost of each hand-over.)"""
 

@@ -5,7 +5,7 @@ It is complete without any plugin: `probate.app.admission_plugins` installs the 
 
 from __future__ import annotations
 
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.server.admission.chain import AdmissionChain
 from probate.server.admission.configuration import PluginConfiguration
 from probate.server.admission.phases import AdmissionPhases
@@ -20,7 +20,7 @@ from probate.store.contract import Store
 class AdmissionControl:
     """The chain of plugins, the objects that configure them, and the checks of built-in kinds that always run."""
 
-    def __init__(self, store: Store, kinds: KindRegistry, offloader: LargeWorkOffload) -> None:
+    def __init__(self, store: Store, kinds: KindRegistry, offloader: Offloader) -> None:
         self.chain = AdmissionChain()
         self.phases = AdmissionPhases(self.chain, kinds, offloader)
         self.configuration = PluginConfiguration(store, lambda: kinds.catalog)

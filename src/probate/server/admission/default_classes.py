@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.kinds.shared import default_classes
 from probate.server.admission.admission_attributes import CREATE, Attributes
 from probate.server.admission.chain import AdmissionChain, PluginOrder
@@ -53,7 +53,7 @@ KINDS = (PERSISTENT_VOLUME_CLAIMS, INGRESSES)
 class DefaultClassPlugin:
     """Sets the default class of one kind."""
 
-    def __init__(self, kind: ClassedKind, chain: AdmissionChain, offloader: LargeWorkOffload) -> None:
+    def __init__(self, kind: ClassedKind, chain: AdmissionChain, offloader: Offloader) -> None:
         self._kind = kind
         self._chain = chain
         self._offloader = offloader

@@ -9,7 +9,7 @@ import orjson
 from probate.api.catalog import Resource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.kinds import conversion
 from probate.server.admission.admission_attributes import (
     CREATE,
@@ -45,7 +45,7 @@ def convert_version(object_: Object, source: Resource, target: Resource) -> Obje
 class AdmissionPhases:
     """Both phases, for one chain of plugins."""
 
-    def __init__(self, chain: AdmissionChain, kinds: KindRegistry, offloader: LargeWorkOffload) -> None:
+    def __init__(self, chain: AdmissionChain, kinds: KindRegistry, offloader: Offloader) -> None:
         self._chain = chain
         self._kinds = kinds
         self._offloader = offloader

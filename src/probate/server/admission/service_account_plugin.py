@@ -12,7 +12,7 @@ from probate.api import names
 from probate.api.names import Chooser
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.core.clock import Clock
 from probate.kinds.core.pods import service_account as accounts
 from probate.server import api_errors
@@ -33,7 +33,7 @@ _NEW_POD_CONTAINERS, _EPHEMERAL_CONTAINERS = ("initContainers", "containers"), (
 class ServiceAccountPlugin:
     """Sets and checks the service account of pods."""
 
-    def __init__(self, store: Store, kinds: KindRegistry, *, clock: Clock, random: Chooser, offloader: LargeWorkOffload) -> None:
+    def __init__(self, store: Store, kinds: KindRegistry, *, clock: Clock, random: Chooser, offloader: Offloader) -> None:
         self._store = store
         self._kinds = kinds
         self._clock = clock

@@ -100,8 +100,8 @@ class AuditLog:
         policy_: Policy,
         sink: LogSink,
         clock: Clock,
-        new_id: Callable[[], str],
         *,
+        new_id: Callable[[], str],
         metrics: Registry,
         is_strict: bool = False,
         retry: float = RETRY_SECONDS,
@@ -155,24 +155,24 @@ class AuditLog:
 
     def log_response_started(self, trail: AuditTrail, code: int) -> None:
         """Records that a stream begins, or that an unauthenticated request is refused."""
-        self._put(trail, policy.STARTED, code, None)
+        self._put(trail, policy.STARTED, code, answer=None)
 
     def log_response_complete(self, trail: AuditTrail, code: int, answer: Body | None = None) -> None:
         """Records that a request is answered."""
         if trail.request.user is None:
-            self._put(trail, policy.STARTED, code, answer)
+            self._put(trail, policy.STARTED, code, answer=answer)
         else:
-            self._put(trail, policy.COMPLETE, code, answer)
+            self._put(trail, policy.COMPLETE, code, answer=answer)
 
     def log_panic(self, trail: AuditTrail, code: int = 500) -> None:
         """Records that a request failed unexpectedly, or was cut off."""
-        self._put(trail, policy.PANIC, code, None)
+        self._put(trail, policy.PANIC, code, answer=None)
 
-    def _put(self, trail: AuditTrail, stage: str, code: int, answer: Body | None) -> None:
+    def _put(self, trail: AuditTrail, stage: str, code: int, *, answer: Body | None) -> None:
         if trail.is_wanted(stage):
             self.writer.put(StageEntry(trail, stage, self._clock.now(), code, answer))
 
-    def note_deletion(self, resource: str, namespace: str, name: str, uid: str) -> None:
+    def note_deletion(self, resource: str, namespace: str, name: str, *, uid: str) -> None:
         """Records that the current request is about to delete this object."""
         trail = CURRENT_TRAIL.get()
         user = None if trail is None else trail.impersonated or trail.request.user

@@ -67,14 +67,14 @@ class BulkEvents(NamedTuple):
             if group != previous:
                 previous, cause_refs = group, causes_of(action, self.actor.trigger)
                 position, what = self.context.causes.position_below(cause_refs), str(permission.resource.group_resource)
-                shared = self._shared_part(action, permission, outcome, cause_refs, is_removed=results.removed[index])
+                shared = self._shared_part(action, permission, outcome, cause_refs=cause_refs, is_removed=results.removed[index])
             if outcome is Outcome.DONE and type(action) is Delete:
                 self.context.causes.record(item.meta.uid, DeletionRecord(what, item.meta.namespace, item.meta.name, *position))
             if shared is not None:
                 yield orjson.dumps(_event_of(shared, self.context.new_id(), action))
 
     def _shared_part(
-        self, action: Action, permission: Permission, outcome: Outcome, cause_refs: tuple[CauseRef, ...], *, is_removed: bool
+        self, action: Action, permission: Permission, outcome: Outcome, *, cause_refs: tuple[CauseRef, ...], is_removed: bool
     ) -> Object | None:
         """Returns what the events of a group share; None if the policy excludes them."""
         ask, resource = permission.ask, permission.resource

@@ -18,8 +18,8 @@ from probate.server.audit.audit_log import AuditLog, IncomingRequest
 from probate.server.audit.request_bodies import Body
 from probate.server.audit.request_trail import CURRENT_TRAIL, AuditTrail
 from probate.server.codec.negotiation import media_type
-from probate.server.context import Response, StreamingResponse
 from probate.server.request import Request
+from probate.server.response import Response, StreamingResponse
 
 HEADER = "audit-id"
 FIRST_ERROR_CODE = 400

@@ -137,16 +137,16 @@ class StageEntry(NamedTuple):
         if level >= Level.REQUEST and trail.body:
             sent = Body(trail.body, trail.media)
             self._put(
-                event, annotations, "requestObject", lambda: redaction.redact_request(asked, request_bodies.decode_body(sent))
+                event, annotations, "requestObject", read=lambda: redaction.redact_request(asked, request_bodies.decode_body(sent))
             )
         if level >= Level.REQUEST_RESPONSE and answer is not None and asked.resource:
-            self._put(event, annotations, "responseObject", lambda: self._redacted_answer(request_bodies.decode_body(answer)))
+            self._put(event, annotations, "responseObject", read=lambda: self._redacted_answer(request_bodies.decode_body(answer)))
 
     def _redacted_answer(self, value: Any) -> Any:
         value = redaction.redact_response(self.trail.request.info, value)
         return redaction.redact_status(value) if self._is_text_by_others() else value
 
-    def _put(self, event: Object, annotations: dict[str, str], name: str, read: Callable[[], Any]) -> None:
+    def _put(self, event: Object, annotations: dict[str, str], name: str, *, read: Callable[[], Any]) -> None:
         try:
             value = read()
         except request_bodies.TooLarge:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,41 +11,49 @@ from probate.api.audit import policy_file
 from probate.api.audit.policy import Policy
 from probate.api.uids import UidGenerator
 from probate.core import errors
+from probate.core.clock import Clock
+from probate.core.metrics import Registry
 from probate.server.audit import log_file
 from probate.server.audit.audit_log import AuditLog
+from probate.server.audit.current_log import CurrentAuditLog
 from probate.server.audit.log_file import MEGABYTE, RotationLimits
-from probate.server.context import ServerContext
 from probate.settings import Settings
 
 
 @asynccontextmanager
-async def open_audit_log(settings: Settings, api: ServerContext) -> AsyncGenerator[None, None]:
+async def open_audit_log(
+    settings: Settings,
+    current: CurrentAuditLog,
+    clock: Clock,
+    *,
+    metrics: Registry,
+    readiness_checks: dict[str, Callable[[], str | None]],
+) -> AsyncGenerator[None, None]:
     """Keeps the audit log open until the context ends. Does nothing if the settings name no log file."""
     if not settings.audit_log_path:
         if settings.audit_policy_file:
             raise errors.CannotOpen("--audit-policy-file needs --audit-log-path: give the file to write the events to")
         yield
         return
-    audit = _create_log(settings, api)
-    api.audit = audit
+    audit = _create_log(settings, clock, metrics)
     if audit.is_strict:
-        api.readiness_checks["audit"] = lambda: audit.refusal_reason
+        readiness_checks["audit"] = lambda: audit.refusal_reason
     try:
-        yield
+        with current.opened(audit):
+            yield
     finally:
-        api.audit = None
         await audit.close()
 
 
-def _create_log(settings: Settings, api: ServerContext) -> AuditLog:
+def _create_log(settings: Settings, clock: Clock, metrics: Registry) -> AuditLog:
     policy = read_policy(settings.audit_policy_file)
     limits = RotationLimits(settings.audit_log_maxsize * MEGABYTE, settings.audit_log_maxbackup, settings.audit_log_maxage)
     try:
-        sink = log_file.open_sink(settings.audit_log_path, limits, api.clock)
+        sink = log_file.open_sink(settings.audit_log_path, limits, clock)
     except OSError as error:
         raise errors.CannotOpen(f"--audit-log-path {settings.audit_log_path} cannot be written: {error}") from error
     is_strict = settings.audit_log_mode == "strict"
-    return AuditLog(policy, sink, api.clock, UidGenerator(os.urandom), is_strict=is_strict, metrics=api.metrics.registry)
+    return AuditLog(policy, sink, clock, new_id=UidGenerator(os.urandom), is_strict=is_strict, metrics=metrics)
 
 
 def read_policy(path: str) -> Policy:

@@ -22,9 +22,9 @@ from probate.server.authn import oidc_tokens
 from probate.server.authn.failure_limit import FailureLimiter
 from probate.server.authn.service_account_tokens import ServiceAccountTokenAuthenticator
 from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authn.token_authenticator import AuthenticatedToken
 from probate.server.authn.token_file import TokenFile
 from probate.server.authn.verified_tokens import BearerToken, TokenAuthenticator, VerifiedToken
-from probate.server.context import AuthenticatedToken
 
 ANONYMOUS_PATHS = ("/livez", "/readyz", "/healthz")
 """The paths that a request without credentials may read."""

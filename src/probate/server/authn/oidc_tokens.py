@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from probate.core import errors
 from probate.server.authn.oidc import CLOCK_SKEW_SECONDS, OidcVerifier
+from probate.server.authn.token_authenticator import AuthenticatedToken
 from probate.server.authn.verified_tokens import BearerToken, TokenCache, VerifiedToken
-from probate.server.context import AuthenticatedToken
 
 
 class OidcTokenAuthenticator:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from probate.core import errors
 from probate.server.authn.service_accounts import CLOCK_SKEW_SECONDS, TokenBindings, TokenIssuer
+from probate.server.authn.token_authenticator import AuthenticatedToken
 from probate.server.authn.verified_tokens import BearerToken, TokenCache, VerifiedToken
-from probate.server.context import AuthenticatedToken
 
 
 class ServiceAccountTokenAuthenticator:

@@ -17,8 +17,8 @@ from pathlib import Path
 from probate.api.rbac.users import AUTHENTICATED, User
 from probate.core import errors
 from probate.core.logs import facts
+from probate.server.authn.token_authenticator import AuthenticatedToken
 from probate.server.authn.verified_tokens import BearerToken, VerifiedToken
-from probate.server.context import AuthenticatedToken
 
 MAX_BYTES = 4 * 1024 * 1024
 

@@ -16,7 +16,7 @@ from probate.api.rbac.users import User
 from probate.server.authn import jwt
 from probate.server.authn.jwt import Claims, ParsedToken
 from probate.server.authn.service_accounts import TokenBindings
-from probate.server.context import AuthenticatedToken
+from probate.server.authn.token_authenticator import AuthenticatedToken
 
 MAX_TOKENS = 4_000
 """Limits the tokens in one authenticator's cache."""

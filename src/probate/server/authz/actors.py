@@ -20,7 +20,8 @@ from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.user_rules import NO_NAMES, AllowedNames, UserRules
 from probate.api.rbac.users import User
 from probate.core.logs import facts
-from probate.server.context import ServerContext
+from probate.core.metrics import Counter
+from probate.server.authz.authorizer import Authorizer
 from probate.server.storage import storage_keys
 
 log = logging.getLogger(__name__)
@@ -70,22 +71,31 @@ class CompletedActions(NamedTuple):
 
 
 class ActorAuthorizer:
-    """Authorizes one actor on one API."""
+    """Authorizes the actions of one actor."""
 
-    def __init__(self, api: ServerContext, actor: Actor, resource_of: Callable[[str], Resource]) -> None:
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        actor: Actor,
+        resource_of: Callable[[str], Resource],
+        *,
+        denied: Counter,
+        is_audited: Callable[[], bool],
+    ) -> None:
         self.actor = actor
-        self._api = api
+        self._authorizer = authorizer
+        self._is_audited = is_audited
         self._resource_of = resource_of
         self._logged: set[ResourceAttributes] = set()  # the denials logged since roles or bindings changed
         self._generation = -1
-        self._denied = api.denied_actions
+        self._denied = denied  # counts the actions that were denied
 
     async def permissions(self, actions: Sequence[Action]) -> list[Permission]:
         """Returns a permission for each action. Raises `StoreUnavailable` if rights cannot be determined now.
 
         Fast path: successive actions of one type on objects with one key prefix share a permission.
         """
-        rights = await self._api.authorizer.rights(self.actor.user) if self.actor.is_checked else None
+        rights = await self._authorizer.rights(self.actor.user) if self.actor.is_checked else None
         result: list[Permission] = []
         action_type, prefix, permission = None, "\0", None
         for action in actions:
@@ -98,7 +108,7 @@ class ActorAuthorizer:
 
     async def is_allowed(self, ask: ResourceAttributes) -> bool:
         """Returns whether the actor may do this."""
-        return not self.actor.is_checked or await self._api.authorizer.allows(self.actor.user, ask)
+        return not self.actor.is_checked or await self._authorizer.allows(self.actor.user, ask)
 
     def _permission(self, action: Action, rights: UserRules | None) -> Permission:
         resource, namespace = self._resource_of(action.item.key), action.item.meta.namespace
@@ -107,11 +117,11 @@ class ActorAuthorizer:
         if rights is None:
             return Permission(resource, ask)
         names = rights.allowed_names(ask)
-        return Permission(resource, ask, names, rights.reason(ask) if self._api.audit is not None and names != NO_NAMES else "")
+        return Permission(resource, ask, names, rights.reason(ask) if self._is_audited() and names != NO_NAMES else "")
 
     def record_denial(self, permission: Permission, name: str) -> bool:
         """Counts a denied action. Logs it and returns True if it is the first such denial since roles or bindings changed."""
-        generation = self._api.authorizer.grants.generation
+        generation = self._authorizer.grants.generation
         if generation != self._generation:
             self._generation = generation
             self._logged.clear()

@@ -28,11 +28,13 @@ from probate.api.rbac import forbidden_message, policy_rules
 from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import User
 from probate.server import api_errors
+from probate.server.authz.authorizer import Authorizer
 from probate.server.authz.owner_checks import OwnerChecks
-from probate.server.context import ServerContext
+from probate.server.kind_rules.contract import ServedKinds
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
+from probate.store.contract import Store
 
 REFERENCES_PER_TURN = 100
 """References that are checked before other requests get the event loop."""
@@ -40,20 +42,82 @@ CONTROLLERS = "system:serviceaccount:kube-system:"
 """The server's own controllers. They refer to owners that they have just read, and that may be gone by then."""
 
 
-async def check(api: ServerContext, user: User, at: Target, new: Object, old: Object | None) -> None:
-    """Raises `Invalid`, naming the missing rule, if the write adds references to owners that its author may not block."""
-    references = new["metadata"].get("ownerReferences")
-    if not references or user.is_superuser or api.owner_permission_mode is OwnerChecks.NONE:
-        return
-    existing = {_identity(reference) for reference in (old or {}).get("metadata", {}).get("ownerReferences") or ()}
-    problems = []
-    for index, reference in enumerate(references):
-        if _identity(reference) not in existing and (why := await _objection_to(api, user, at, reference)):
-            problems.append(FieldError(FORBIDDEN, _path(index, reference), f"Forbidden: cannot be set: {why}"))
-        if index % REFERENCES_PER_TURN == REFERENCES_PER_TURN - 1:
-            await asyncio.sleep(0)
-    if problems:
-        raise api_errors.invalid(at.resource, new["metadata"].get("name", ""), problems)
+class BlockOwnerDeletion:
+    """The check of new references to owners. `mode` says which references take rights."""
+
+    def __init__(self, authorizer: Authorizer, kinds: ServedKinds, store: Store, *, mode: OwnerChecks) -> None:
+        self._authorizer = authorizer
+        self._kinds = kinds
+        self._store = store
+        self.mode = mode
+
+    async def check(self, user: User, at: Target, *, new: Object, old: Object | None) -> None:
+        """Raises `Invalid`, naming the missing rule, if the write adds references to owners that its author may not block."""
+        references = new["metadata"].get("ownerReferences")
+        if not references or user.is_superuser or self.mode is OwnerChecks.NONE:
+            return
+        existing = {_identity(reference) for reference in (old or {}).get("metadata", {}).get("ownerReferences") or ()}
+        problems = []
+        for index, reference in enumerate(references):
+            if _identity(reference) not in existing and (why := await self._objection_to(user, at, reference)):
+                problems.append(FieldError(FORBIDDEN, _path(index, reference), f"Forbidden: cannot be set: {why}"))
+            if index % REFERENCES_PER_TURN == REFERENCES_PER_TURN - 1:
+                await asyncio.sleep(0)
+        if problems:
+            raise api_errors.invalid(at.resource, new["metadata"].get("name", ""), problems)
+
+    async def _objection_to(self, user: User, at: Target, reference: Object) -> str:
+        """Returns why the user may not add the reference, or an empty string."""
+        blocks, owner = bool(reference.get("blockOwnerDeletion")), _owner(reference)
+        version = GroupVersion.parse(owner.api_version)
+        kind = self._kinds.catalog.find_kind(version.group, version.version, owner.kind)
+        if kind is None and (blocks or self.mode is OwnerChecks.ALL):
+            return f"no kind {owner.kind} of {owner.api_version} is served, so no role can grant the right to block it"
+        if kind is None:
+            return await self._objection_to_uid(user, at, owner)
+        ask = ResourceAttributes(
+            "update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name
+        )
+        if (blocks or self.mode is OwnerChecks.ALL) and not await self._may_block(user, ask):
+            return _permission_message(user, ask._replace(subresource="finalizers"))
+        if user.name.startswith(CONTROLLERS):
+            return ""
+        owner_item = await self._find_owner(at, owner, kind)
+        if owner_item is None and blocks:
+            return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be blocked"
+        if owner_item is None:
+            return await self._objection_to_uid(user, at, owner)
+        return _orphaning_message(owner) if owner_item.is_orphaning and not await self._may_block(user, ask) else ""
+
+    async def _objection_to_uid(self, user: User, at: Target, owner: OwnerReference) -> str:
+        """Returns why a reference to no existing object is refused: it has the uid of an owner that orphans its dependents."""
+        if not index_entries.is_valid_uid(owner.uid) or user.name.startswith(CONTROLLERS):
+            return ""
+        page = await self._store.scan(index_entries.orphaning_range(owner.uid), limit=1)
+        if not page.records:
+            return ""
+        _, resource, namespace, name = index_entries.object_key_of(page.records[0].key).split("/")
+        namespace = "" if namespace == storage_keys.NO_NAMESPACE else namespace
+        if namespace not in {"", at.namespace or ""}:
+            return ""
+        plural, _, group = resource.partition(".")
+        return (
+            ""
+            if await self._may_block(user, ResourceAttributes("update", group, plural, "", namespace, name))
+            else _orphaning_message(owner)
+        )
+
+    async def _may_block(self, user: User, owner: ResourceAttributes) -> bool:
+        if await self._authorizer.allows(user, owner._replace(subresource="finalizers")):
+            return True
+        return await self._authorizer.allows(user, owner) and await self._authorizer.allows(user, owner._replace(verb="delete"))
+
+    async def _find_owner(self, at: Target, owner: OwnerReference, kind: Resource) -> Item | None:
+        """Returns the owner if the object with the reference's name also has its uid."""
+        key = metadata_view.owner_key(Item("", 0, ObjectMeta(at.name, at.namespace or "")), owner, kind)
+        record = await self._store.read(key) if key else None
+        item = None if record is None else metadata_view.item_of(record)
+        return item if item is not None and item.meta.uid == owner.uid else None
 
 
 def _identity(reference: Object) -> tuple[object, ...]:
@@ -65,63 +129,8 @@ def _path(index: int, reference: Object) -> str:
     return f"metadata.ownerReferences[{index}]{'.blockOwnerDeletion' if reference.get('blockOwnerDeletion') else ''}"
 
 
-async def _objection_to(api: ServerContext, user: User, at: Target, reference: Object) -> str:
-    """Returns why the user may not add the reference, or an empty string."""
-    blocks, owner = bool(reference.get("blockOwnerDeletion")), _owner(reference)
-    version = GroupVersion.parse(owner.api_version)
-    kind = api.catalog.find_kind(version.group, version.version, owner.kind)
-    if kind is None and (blocks or api.owner_permission_mode is OwnerChecks.ALL):
-        return f"no kind {owner.kind} of {owner.api_version} is served, so no role can grant the right to block it"
-    if kind is None:
-        return await _objection_to_uid(api, user, at, owner)
-    ask = ResourceAttributes("update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name)
-    if (blocks or api.owner_permission_mode is OwnerChecks.ALL) and not await _may_block(api, user, ask):
-        return _permission_message(user, ask._replace(subresource="finalizers"))
-    if user.name.startswith(CONTROLLERS):
-        return ""
-    owner_item = await _find_owner(api, at, owner, kind)
-    if owner_item is None and blocks:
-        return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be blocked"
-    if owner_item is None:
-        return await _objection_to_uid(api, user, at, owner)
-    return _orphaning_message(owner) if owner_item.is_orphaning and not await _may_block(api, user, ask) else ""
-
-
-async def _objection_to_uid(api: ServerContext, user: User, at: Target, owner: OwnerReference) -> str:
-    """Returns why a reference is refused that names no existing object, but has the uid of an owner that orphans its dependents."""
-    if not index_entries.is_valid_uid(owner.uid) or user.name.startswith(CONTROLLERS):
-        return ""
-    page = await api.store.scan(index_entries.orphaning_range(owner.uid), limit=1)
-    if not page.records:
-        return ""
-    _, resource, namespace, name = index_entries.object_key_of(page.records[0].key).split("/")
-    namespace = "" if namespace == storage_keys.NO_NAMESPACE else namespace
-    if namespace not in {"", at.namespace or ""}:
-        return ""
-    plural, _, group = resource.partition(".")
-    return (
-        ""
-        if await _may_block(api, user, ResourceAttributes("update", group, plural, "", namespace, name))
-        else _orphaning_message(owner)
-    )
-
-
 def _orphaning_message(owner: OwnerReference) -> str:
     return f"{owner} is being deleted and orphans its dependents, so no new reference to it is allowed"
-
-
-async def _may_block(api: ServerContext, user: User, owner: ResourceAttributes) -> bool:
-    if await api.authorizer.allows(user, owner._replace(subresource="finalizers")):
-        return True
-    return await api.authorizer.allows(user, owner) and await api.authorizer.allows(user, owner._replace(verb="delete"))
-
-
-async def _find_owner(api: ServerContext, at: Target, owner: OwnerReference, kind: Resource) -> Item | None:
-    """Returns the owner if the object with the reference's name also has its uid."""
-    key = metadata_view.owner_key(Item("", 0, ObjectMeta(at.name, at.namespace or "")), owner, kind)
-    record = await api.store.read(key) if key else None
-    item = None if record is None else metadata_view.item_of(record)
-    return item if item is not None and item.meta.uid == owner.uid else None
 
 
 def _owner(reference: Object) -> OwnerReference:

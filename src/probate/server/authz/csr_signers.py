@@ -17,7 +17,7 @@ from probate.api.rbac.users import MASTERS, User
 from probate.kinds.certificates import signers
 from probate.lib.x509 import certificates
 from probate.server import api_errors
-from probate.server.context import ServerContext
+from probate.server.authz.authorizer import Authorizer
 from probate.server.request import Target
 
 GROUP = "certificates.k8s.io"
@@ -40,20 +40,26 @@ def with_requester(user: User, at: Target, object_: Object) -> Object:
     return {**object_, "spec": {**object_["spec"], **user.info}} if at.resource.plural == REQUESTS else object_
 
 
-async def check(api: ServerContext, user: User, at: Target, new: Object, old: Object | None) -> None:
-    """Raises `Forbidden` if the write acts for a signer that its author has no right to."""
-    if old is None and at.resource.plural == REQUESTS:
-        _check_subject(at, new)
-    verb = _signer_verb(at, new, old)
-    name = str((new.get("spec") or {}).get("signerName") or "")
-    if not verb or user.is_superuser or (verb == "attest" and not name):
-        return
-    ask = ResourceAttributes(verb, GROUP, "signers", name=name)
-    domain_ask = ask._replace(name=f"{name.rpartition('/')[0]}/*")
-    if not await api.authorizer.allows(user, ask) and not await api.authorizer.allows(user, domain_ask):
-        raise forbidden_message.forbidden_error(
-            user, ask, purpose=f'user not permitted to {verb} requests with signerName "{name}"'
-        )
+class SignerCheck:
+    """The check of writes that act for a signer."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def check(self, user: User, at: Target, *, new: Object, old: Object | None) -> None:
+        """Raises `Forbidden` if the write acts for a signer that its author has no right to."""
+        if old is None and at.resource.plural == REQUESTS:
+            _check_subject(at, new)
+        verb = _signer_verb(at, new, old)
+        name = str((new.get("spec") or {}).get("signerName") or "")
+        if not verb or user.is_superuser or (verb == "attest" and not name):
+            return
+        ask = ResourceAttributes(verb, GROUP, "signers", name=name)
+        domain_ask = ask._replace(name=f"{name.rpartition('/')[0]}/*")
+        if not await self._authorizer.allows(user, ask) and not await self._authorizer.allows(user, domain_ask):
+            raise forbidden_message.forbidden_error(
+                user, ask, purpose=f'user not permitted to {verb} requests with signerName "{name}"'
+            )
 
 
 def _check_subject(at: Target, request: Object) -> None:

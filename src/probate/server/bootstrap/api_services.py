@@ -6,18 +6,14 @@ APIService that names one says so.
 
 from __future__ import annotations
 
-from probate.api.catalog import Resource
+from probate.api.catalog import Catalog, Resource
 from probate.api.objects import Object
-from probate.core import errors
+from probate.server.bootstrap.creation_planner import CreationPlanner
 from probate.server.codec import object_codec
-from probate.server.context import ServerContext
-from probate.server.objects import managed_fields, write
-from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
 from probate.store import contract, pagination
-from probate.store.contract import Record, Txn
+from probate.store.contract import Record, Store, Txn
 
-MANAGER = "probate"
 MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
 """`onstart` for built-in APIs, `true` for those of custom resources."""
 
@@ -47,23 +43,21 @@ _OWN_GROUP = "apiregistration.k8s.io"
 _CUSTOM_GROUP_PRIORITY, _CUSTOM_VERSION_PRIORITY, _DEFAULT_GROUP_PRIORITY = 1000, 100, 15000
 
 
-async def sync_api_services(api: ServerContext) -> None:
+async def sync_api_services(store: Store, planner: CreationPlanner) -> None:
     """Creates missing APIServices, and deletes those of custom resources that are gone. Several servers may do so at once."""
-    resource = api.catalog.find(_OWN_GROUP, "v1", "apiservices")
-    if resource is None:
-        raise errors.InvariantViolation("there is no resource apiservices")
-    pages = pagination.pages(api.store, storage_keys.resource_range(resource))
+    resource = planner.resource(_OWN_GROUP, "apiservices")
+    pages = pagination.pages(store, storage_keys.resource_range(resource))
     stored = {record.key: record async for page in pages for record in page.records}
-    desired = {storage_keys.object_key(resource, "", _name(served)): served for served in _served_resources(api)}
-    txns = [_create(api, resource, key, served) for key, served in desired.items() if key not in stored]
+    desired = {storage_keys.object_key(resource, "", _name(served)): served for served in _served_resources(planner.kinds.catalog)}
+    txns = [planner.plan(resource, _api_service(served)) for key, served in desired.items() if key not in stored]
     txns += [_delete(record) for key, record in stored.items() if key not in desired and _is_of_custom_kind(record)]
     if txns:
-        await api.store.commit_many(txns)
+        await store.commit_many(txns)
 
 
-def _served_resources(api: ServerContext) -> list[Resource]:
+def _served_resources(catalog: Catalog) -> list[Resource]:
     """Returns one resource of each group version, except for the group of APIServices itself, as in Kubernetes."""
-    by_version = {(served.group, served.version): served for served in api.catalog if served.group != _OWN_GROUP}
+    by_version = {(served.group, served.version): served for served in catalog if served.group != _OWN_GROUP}
     return list(by_version.values())
 
 
@@ -71,15 +65,12 @@ def _name(served: Resource) -> str:
     return f"{served.version}.{served.group}"
 
 
-def _create(api: ServerContext, resource: Resource, key: str, served: Resource) -> Txn:
+def _api_service(served: Resource) -> Object:
     group = _CUSTOM_GROUP_PRIORITY if served.is_custom else _GROUP_PRIORITIES.get(served.group, _DEFAULT_GROUP_PRIORITY)
     version = _CUSTOM_VERSION_PRIORITY if served.is_custom else _version_priority(served.version)
     spec = {"group": served.group, "version": served.version, "groupPriorityMinimum": group, "versionPriority": version}
     labels = {MANAGED_LABEL: "true" if served.is_custom else "onstart"}
-    object_: Object = {"metadata": {"name": _name(served), "labels": labels}, "spec": spec}
-    write.prepare_create(api, resource, object_, "", managed_fields.entries_on_create(api.kinds, Target(resource, ""), MANAGER))
-    value = object_codec.stored(object_)
-    return contract.create(key, value, add_entries=index_entries.entries_of(key, object_codec.meta(value)))
+    return {"metadata": {"name": _name(served), "labels": labels}, "spec": spec}
 
 
 def _version_priority(version: str) -> int:

@@ -14,10 +14,10 @@ import logging
 import orjson
 
 from probate.api.objects import Object
+from probate.client.transport import Transport
 from probate.core import errors
 from probate.core.logs import facts
-from probate.server.context import ServerContext
-from probate.server.local_transport import LocalTransport
+from probate.kinds.core.services.allocation_pools import Pool
 
 log = logging.getLogger(__name__)
 
@@ -66,41 +66,40 @@ def check(advertise_address: str) -> None:
         raise errors.CannotOpen(f"{problem}. Give an IP address of this machine, or of what is before it, and no port")
 
 
-async def ensure(api: ServerContext, host: str, port: int) -> None:
+async def ensure(transport: Transport, host: str, port: int, *, addresses: Pool) -> None:
     """Creates or updates all three objects. Several servers may do so at once. A failure does not keep the server from starting."""
     await asyncio.gather(
-        _ensure_service(api, port),
-        _ensure_object(api, SLICES, endpoint_slice(host, port)),
-        _ensure_object(api, ENDPOINTS, endpoints(host, port)),
+        _ensure_service(transport, port, addresses),
+        _ensure_object(transport, SLICES, endpoint_slice(host, port)),
+        _ensure_object(transport, ENDPOINTS, endpoints(host, port)),
     )
 
 
-async def _ensure_service(api: ServerContext, port: int) -> None:
-    pool = api.service_pools.addresses
+async def _ensure_service(transport: Transport, port: int, pool: Pool) -> None:
     desired, any_address = service(pool.spelled(pool.numbers[0]), port), service("", port)
-    is_new = not await _exists(api, SERVICES)
-    if is_new and (await _create(api, SERVICES, desired) or await _create(api, SERVICES, any_address)):
+    is_new = not await _exists(transport, SERVICES)
+    if is_new and (await _create(transport, SERVICES, desired) or await _create(transport, SERVICES, any_address)):
         return
-    await _change(api, SERVICES, {"spec": {"ports": desired["spec"]["ports"]}})
+    await _change(transport, SERVICES, {"spec": {"ports": desired["spec"]["ports"]}})
 
 
-async def _ensure_object(api: ServerContext, path: str, desired: Object) -> None:
-    if await _exists(api, path) or not await _create(api, path, desired):
-        await _change(api, path, {name: value for name, value in desired.items() if name != "metadata"})
+async def _ensure_object(transport: Transport, path: str, desired: Object) -> None:
+    if await _exists(transport, path) or not await _create(transport, path, desired):
+        await _change(transport, path, {name: value for name, value in desired.items() if name != "metadata"})
 
 
-async def _exists(api: ServerContext, path: str) -> bool:
-    code, _ = await LocalTransport(api).send("GET", f"{path}/{NAME}", query={}, body=b"", media="application/json")
+async def _exists(transport: Transport, path: str) -> bool:
+    code, _ = await transport.send("GET", f"{path}/{NAME}", query={}, body=b"", media="application/json")
     return code == 200
 
 
-async def _create(api: ServerContext, path: str, object_: Object) -> bool:
-    code, _ = await LocalTransport(api).send("POST", path, query={}, body=orjson.dumps(object_), media="application/json")
+async def _create(transport: Transport, path: str, object_: Object) -> bool:
+    code, _ = await transport.send("POST", path, query={}, body=orjson.dumps(object_), media="application/json")
     return code == 201
 
 
-async def _change(api: ServerContext, path: str, change: Object) -> None:
-    code, body = await LocalTransport(api).send(
+async def _change(transport: Transport, path: str, change: Object) -> None:
+    code, body = await transport.send(
         "PATCH", f"{path}/{NAME}", query={}, body=orjson.dumps(change), media="application/merge-patch+json"
     )
     if code != 200:

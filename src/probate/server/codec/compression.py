@@ -8,7 +8,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-from probate.server.context import Response, ServerContext
+from probate.core.aio.offloader import Offloader
+from probate.server.response import Response
 
 LEAST_BYTES = 128 * 1024
 """Minimum response size for compression, as in Kubernetes."""
@@ -31,7 +32,7 @@ def _is_gzip(encoding: bytes) -> bool:
     return name == b"gzip" and not (weight.startswith(b"q=") and weight[2:].strip(b"0.") == b"")
 
 
-async def compressed(api: ServerContext, answer: Response) -> Response:
+async def compressed(offloader: Offloader, answer: Response) -> Response:
     """Returns the response compressed; compression runs off the event loop."""
-    body = await api.run_in_thread(lambda: zlib.compress(answer.body, LEVEL, wbits=GZIP))
+    body = await offloader.run_in_thread(lambda: zlib.compress(answer.body, LEVEL, wbits=GZIP))
     return answer._replace(body=body, headers=(*answer.headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")))

@@ -48,7 +48,7 @@ def _schema(api_version: str, kind: str) -> Schema | None:
     return catalog.schema(*GroupVersion.parse(api_version), kind)
 
 
-def read_object(body: bytes, media: str, resource: Resource, rules: KindRules, field_validation: str) -> Read:
+def read_object(body: bytes, media: str, resource: Resource, *, rules: KindRules, field_validation: str) -> Read:
     """Decodes the object in a body that was sent to this resource."""
     if resource.is_custom and media == negotiation.PROTOBUF:
         raise negotiation.unsupported(media)
@@ -66,7 +66,7 @@ def read_object(body: bytes, media: str, resource: Resource, rules: KindRules, f
     return Read(object_, (*codec_field_validation.judged(odd, field_validation, document.lines), *_drop_repeated_owners(meta)))
 
 
-def command(document: Document, media: str, schema: Schema, field_validation: str, odd: Sequence[str] = ()) -> Read:
+def command(document: Document, media: str, schema: Schema, *, field_validation: str, odd: Sequence[str] = ()) -> Read:
     """Decodes an action request that is not stored: only its schema applies. Earlier findings in `odd` are reported first."""
     reader = typed.Reader(lambda _: None)
     object_ = reader.read(document.value, schema)

@@ -12,12 +12,15 @@ kube-apiserver's `poststarthook/…` checks do not exist here: Probate completes
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Callable, Collection
+from typing import NamedTuple, TypeAlias
 
 from probate.core import errors
-from probate.server.context import ServerContext
 from probate.server.objects import damage_reports
+from probate.store.contract import Store
+
+ReadinessChecks: TypeAlias = dict[str, Callable[[], str | None]]
+"""Checks of background work, by name. Each returns what is wrong, or None."""
 
 CHECKS = {"livez": ("ping", "log"), "readyz": ("ping", "log", "etcd", "store"), "healthz": ("ping", "log", "etcd", "store")}
 STORE_CHECKS = frozenset({"store", "etcd"})
@@ -37,27 +40,32 @@ class CheckResult(NamedTuple):
         return f"[+]{self.name} {text}" if self.problem is None else f"[-]{self.name} failed: {self.problem}"
 
 
-async def run_checks(api: ServerContext, endpoint: str, only: str, excluded: Collection[str] = ()) -> list[CheckResult] | None:
+async def run_checks(
+    store: Store, readiness_checks: ReadinessChecks, endpoint: str, *, only: str = "", excluded: Collection[str] = ()
+) -> list[CheckResult] | None:
     """Runs the endpoint's checks, or only the check named `only`. Returns None if there is no such check."""
-    selected = [name for name in check_names(api, endpoint) if only in {"", name}]
+    selected = [name for name in check_names(readiness_checks, endpoint) if only in {"", name}]
     if only in STORE_CHECKS and not selected:
         selected = [only]
-    store_problem = await _store_problem(api) if any(name in STORE_CHECKS and name not in excluded for name in selected) else None
+    store_problem = await _store_problem(store) if any(name in STORE_CHECKS and name not in excluded for name in selected) else None
     return [
-        CheckResult(name, None, is_excluded=True) if name in excluded else _run_check(api, name, store_problem) for name in selected
+        CheckResult(name, None, is_excluded=True)
+        if name in excluded
+        else _store_result(store, name, store_problem)
+        if name in STORE_CHECKS
+        else CheckResult(name, _problem(readiness_checks, name))
+        for name in selected
     ] or None
 
 
-def _run_check(api: ServerContext, name: str, store_problem: str | None) -> CheckResult:
-    """Runs one check, given the store's problem. Damaged objects do not fail the store check: all other objects can be used."""
-    if name not in STORE_CHECKS:
-        return CheckResult(name, _problem(api, name))
-    return CheckResult(name, store_problem, detail=damage_reports.health_detail(api.store) if name == "store" else "")
+def _store_result(store: Store, name: str, problem: str | None) -> CheckResult:
+    """Returns the result of a store check. Damaged objects do not fail it: all other objects can be used."""
+    return CheckResult(name, problem, detail=damage_reports.health_detail(store) if name == "store" else "")
 
 
-def check_names(api: ServerContext, endpoint: str) -> tuple[str, ...]:
+def check_names(readiness_checks: ReadinessChecks, endpoint: str) -> tuple[str, ...]:
     """Returns the names of the endpoint's checks."""
-    return CHECKS[endpoint] + (() if endpoint == "livez" else tuple(api.readiness_checks))
+    return CHECKS[endpoint] + (() if endpoint == "livez" else tuple(readiness_checks))
 
 
 def render(endpoint: str, results: list[CheckResult], *, is_verbose: bool) -> tuple[int, bytes]:
@@ -69,9 +77,9 @@ def render(endpoint: str, results: list[CheckResult], *, is_verbose: bool) -> tu
     return 200 if has_passed else 500, ("\n".join(lines) + "\n").encode()
 
 
-def _problem(api: ServerContext, name: str) -> str | None:
-    if name in api.readiness_checks:
-        return api.readiness_checks[name]()
+def _problem(readiness_checks: ReadinessChecks, name: str) -> str | None:
+    if name in readiness_checks:
+        return readiness_checks[name]()
     return _log_problem() if name == "log" else None
 
 
@@ -85,9 +93,9 @@ def _log_problem() -> str | None:
     return None
 
 
-async def _store_problem(api: ServerContext) -> str | None:
+async def _store_problem(store: Store) -> str | None:
     try:
-        await api.store.check()
+        await store.check()
     except errors.ApiError as error:
         return str(error)
     return None

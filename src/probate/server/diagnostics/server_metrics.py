@@ -66,7 +66,7 @@ class ServerMetrics:
         registry.gauges("probate_gc_oldest_waiting_seconds", about, (), read=lambda: self._waiting)
         registry.gauges("apiserver_storage_objects", "Objects in the store.", ("resource",), read=lambda: self._objects)
 
-    def record_request(self, method: str, info: RequestInfo | None, code: int, seconds: float) -> None:
+    def record_request(self, method: str, info: RequestInfo | None, code: int, *, seconds: float) -> None:
         """Records a response. A watch is recorded when it begins."""
         if info is None:
             key: LabelValues = (method, "", "", "", "", code)

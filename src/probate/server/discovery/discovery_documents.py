@@ -12,12 +12,13 @@ from probate.api.catalog import Catalog
 from probate.kinds.builtin import catalog as builtin_catalog
 from probate.server import api_errors, query
 from probate.server.codec import negotiation, responses
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.diagnostics import health
 from probate.server.discovery import groups as discovery_groups
 from probate.server.kind_registry import KindRegistry
 from probate.server.openapi import openapi_documents, protobuf
 from probate.server.request import Request
+from probate.server.response import Response
 
 
 class Marked(NamedTuple):
@@ -53,7 +54,10 @@ def _formed(found: Response, request: Request) -> Response:
 
 def _paths(api: ServerContext) -> list[str]:
     """The paths that a client can follow from `/`."""
-    catalog, checks = api.catalog, [f"/{one}/{name}" for one in health.CHECKS for name in health.check_names(api, one)]
+    catalog, checks = (
+        api.catalog,
+        [f"/{one}/{name}" for one in health.CHECKS for name in health.check_names(api.readiness_checks, one)],
+    )
     groups = [group for group in catalog.groups() if group]
     versions = [f"/apis/{group}/{version}" for group in groups for version in catalog.versions(group)]
     core = [f"/api/{version}" for version in catalog.versions("")]
@@ -91,7 +95,7 @@ def _aggregated(catalog: Catalog, version: str, is_core: bool) -> Marked:
     return Marked(body, f'"{hashlib.sha256(body).hexdigest().upper()}"')
 
 
-def _unless_known(request: Request, found: Marked, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+def _unless_known(request: Request, found: Marked, content_type: str, *, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """Returns the document, or 304 with only its ETag if the client has it already."""
     is_known = request.header("if-none-match") == found.etag
     marks = (("etag", found.etag), ("vary", "Accept"), *headers)
@@ -142,4 +146,4 @@ def openapi(api: ServerContext, request: Request) -> Response:
     if wanted and wanted != found.hash:
         return Response(301, b"", found.content_type, headers=(("location", f"{request.path}?hash={found.hash}"),))
     is_lasting = (("cache-control", "public, max-age=31536000, immutable"),) if wanted else ()
-    return _unless_known(request, Marked(found.body, found.etag), found.content_type, is_lasting)
+    return _unless_known(request, Marked(found.body, found.etag), found.content_type, headers=is_lasting)

@@ -125,7 +125,7 @@ def _version(version: str, resources: list[Resource]) -> Document:
 def _resource(resource: Resource) -> Document:
     row = {
         "resource": resource.plural,
-        "responseKind": _response_kind(resource, "", "", resource.kind),
+        "responseKind": _response_kind(resource, "", "", kind=resource.kind),
         "scope": "Namespaced" if resource.is_namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -136,11 +136,11 @@ def _resource(resource: Resource) -> Document:
 
 
 def _subresource(resource: Resource, one: Subresource) -> Document:
-    kind = _response_kind(resource, one.group, one.version, one.kind)
+    kind = _response_kind(resource, one.group, one.version, kind=one.kind)
     return {"subresource": one.name, "responseKind": kind, "verbs": list(one.verbs)}
 
 
-def _response_kind(resource: Resource, group: str, version: str, kind: str) -> Document:
+def _response_kind(resource: Resource, group: str, version: str, *, kind: str) -> Document:
     """Returns the response kind. Group and version are omitted if they are the resource's own, except for custom resources."""
     if resource.is_custom and not version:
         group, version = resource.group_version

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from probate.api.apply.ownable_part import OwnablePart
 from probate.api.apply.schema_shapes import Shape
+from probate.api.catalog import Catalog, Resource
 from probate.api.field_errors import FieldError
 from probate.api.objects import Object
 from probate.api.printers import columns
@@ -86,4 +87,24 @@ class KindRules(Protocol):
 
     def selectable_fields(self) -> Mapping[str, SelectableField]:
         """Returns the fields that field selectors support."""
+        ...
+
+
+class ServedKinds(Protocol):
+    """The kinds that are served now. A change of a CRD changes them, so code keeps this object, and no catalog.
+
+    `KindRegistry` implements it.
+    """
+
+    @property
+    def catalog(self) -> Catalog:
+        """The resources that are served now. Replaced as a whole, never modified."""
+        ...
+
+    def rules(self, resource: Resource) -> KindRules:
+        """Returns the rules of a resource."""
+        ...
+
+    def crd(self, resource: Resource) -> Object:
+        """Returns the CustomResourceDefinition of a custom resource."""
         ...

@@ -27,14 +27,14 @@ def merge_subresource(subresource: str, new: Object, old: Object, *, now: str) -
         return certificate_strategy.update_approval(new, old, now=now)
     changed = {**old, "metadata": {**old["metadata"], "resourceVersion": new["metadata"].get("resourceVersion", "")}}
     if subresource == "finalize":
-        return {**changed, "spec": _with(old, new, "spec", "finalizers")}
+        return {**changed, "spec": _with(old, new, "spec", field="finalizers")}
     changed["spec"] = new.get("spec") or {}
     prepare = pod_strategy.update_ephemeral_containers if subresource == "ephemeralcontainers" else pod_strategy.update_resize
     prepare(changed, old)
     return changed
 
 
-def _with(old: Object, new: Object, key: str, field: str) -> Object:
+def _with(old: Object, new: Object, key: str, *, field: str) -> Object:
     """Returns a part of the old object with one list from the new object. An empty list is removed."""
     others = {name: value for name, value in (old.get(key) or {}).items() if name != field}
     value = (new.get(key) or {}).get(field)

@@ -6,13 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from probate.api.catalog import Resource
+from probate.api.catalog import Catalog, Resource
 from probate.api.ownership import Item, ObjectMeta
 from probate.core import errors
-from probate.core.aio import tasks
-from probate.core.metrics import LabelValues
-from probate.server.context import ServerContext
-from probate.server.objects import server_events
+from probate.core.metrics import LabelValues, Registry
+from probate.server.kind_rules.contract import ServedKinds
+from probate.server.objects.server_events import WarningEvents
 from probate.store.contract import DamagedRecord, Store
 from probate.store.damaged_objects import DELETE_OPTION, object_name
 
@@ -51,10 +50,10 @@ def damaged_names(store: Store, group: str, plural: str) -> list[tuple[str, str]
     return [(name.namespace, name.name) for name in objects if (name.group, name.resource) == (group, plural)]
 
 
-def register_metric(api: ServerContext) -> None:
+def register_metric(store: Store, registry: Registry) -> None:
     """Registers the metric that counts damaged objects by resource."""
     help_text = "Stored objects whose data is damaged."
-    api.metrics.registry.gauges(METRIC, help_text, ("resource",), read=lambda: _counts(api.store.damaged_objects.by_key))
+    registry.gauges(METRIC, help_text, ("resource",), read=lambda: _counts(store.damaged_objects.by_key))
 
 
 def _counts(known: Collection[str]) -> Mapping[LabelValues, float]:
@@ -62,19 +61,18 @@ def _counts(known: Collection[str]) -> Mapping[LabelValues, float]:
     return {labels: float(count) for labels, count in counts.items()} or {("",): 0.0}
 
 
-def start_event_reports(api: ServerContext) -> None:
-    """Starts a task that writes an Event about each damaged object that is found, until the server closes."""
+def start_event_reports(store: Store, kinds: ServedKinds, events: WarningEvents) -> asyncio.Task[None]:
+    """Starts and returns a task that writes an Event about each damaged object that is found. The caller stops it."""
     queue: asyncio.Queue[DamagedRecord] = asyncio.Queue()
-    api.store.damaged_objects.add_listener(queue.put_nowait)
-    task = asyncio.create_task(_write_events(api, queue), name="events about damaged objects")
-    api.on_close(lambda: tasks.stop(task))
+    store.damaged_objects.add_listener(queue.put_nowait)
+    return asyncio.create_task(_write_events(kinds, events, queue), name="events about damaged objects")
 
 
-async def _write_events(api: ServerContext, queue: asyncio.Queue[DamagedRecord]) -> None:
+async def _write_events(kinds: ServedKinds, events: WarningEvents, queue: asyncio.Queue[DamagedRecord]) -> None:
     for _ in range(MAX_EVENTS):
         damaged = await queue.get()
         name = object_name(damaged.key)
-        resource = _resource(api, name.group, name.resource)
+        resource = _resource(kinds.catalog, name.group, name.resource)
         if resource is None or resource.kind == "Event":
             continue
         item = Item(damaged.key, damaged.revision, ObjectMeta(name.name, name.namespace, ""))
@@ -83,11 +81,11 @@ async def _write_events(api: ServerContext, queue: asyncio.Queue[DamagedRecord])
             f"An administrator can restore a copy of the store, or remove the object with the delete option {DELETE_OPTION}"
         )
         try:
-            await server_events.create_warning_event(api, resource, item, REASON, message, component=COMPONENT)
+            await events.create(resource, item, reason=REASON, message=message, component=COMPONENT)
         except errors.ApiError:
             continue  # its namespace may be damaged or terminating; the log and the metric still report the object
 
 
-def _resource(api: ServerContext, group: str, plural: str) -> Resource | None:
-    versions = api.catalog.versions(group)
-    return next((found for version in versions if (found := api.catalog.find(group, version, plural)) is not None), None)
+def _resource(catalog: Catalog, group: str, plural: str) -> Resource | None:
+    versions = catalog.versions(group)
+    return next((found for version in versions if (found := catalog.find(group, version, plural)) is not None), None)

@@ -55,17 +55,17 @@ def plan_delete(
     resource: Resource,
     current: Record,
     meta: ObjectMeta,
+    *,
     wish: DeletionRequest,
     now: float,
     guards: tuple[Guard, ...] = (),
-    *,
     has_content: bool = False,
 ) -> DeletionPlan:
     """Plans the deletion of one object. `has_content`: it is a namespace that `namespace_content.has_content` found not empty."""
     habit = deletion.default_propagation(resource.group, resource.version, resource.kind)
     if _is_plain(resource) and not deletion.finalizers_after(meta.finalizers, wish.policy, habit):
-        return plan_removal(current, meta, guards)
-    result = _plan_from_object(resource, current, meta, wish, habit, now, guards)
+        return plan_removal(current, meta, guards=guards)
+    result = _plan_from_object(resource, current, meta, wish=wish, habit=habit, now=now, guards=guards)
     if not has_content:
         return result
     return plan_blocked_by_content(current) if result.removes else msgspec.structs.replace(result, removes_after_marking=False)
@@ -77,7 +77,7 @@ def plan_blocked_by_content(current: Record) -> DeletionPlan:
 
 
 def plan_removal(
-    current: Record, meta: ObjectMeta, guards: tuple[Guard, ...] = (), fallback: DeletionPlan | None = None
+    current: Record, meta: ObjectMeta, *, guards: tuple[Guard, ...] = (), fallback: DeletionPlan | None = None
 ) -> DeletionPlan:
     """Plans the removal of an object with all its index entries, guarded by its revision."""
     leave = [*index_entries.entries_of(current.key, meta), *service_claims.claims_of(current.key, current.value)]
@@ -88,7 +88,7 @@ def plan_removal(
 
 
 def plan_update(
-    current: Record, old: ObjectMeta, new: Object, guards: tuple[Guard, ...] = (), other_entries: tuple[str, ...] = ()
+    current: Record, old: ObjectMeta, new: Object, *, guards: tuple[Guard, ...] = (), other_entries: tuple[str, ...] = ()
 ) -> DeletionPlan:
     """Plans the replacement of an object and of its index entries. `other_entries` are entries that do not describe the object."""
     value = object_codec.stored(new)
@@ -151,35 +151,38 @@ def _plan_from_object(
     resource: Resource,
     current: Record,
     meta: ObjectMeta,
+    *,
     wish: DeletionRequest,
     habit: DefaultPropagation,
     now: float,
     guards: tuple[Guard, ...],
 ) -> DeletionPlan:
     object_ = object_codec.loaded(current, resource)
-    closed = _close(resource, object_, wish, now)
+    closed = _close(resource, object_, wish=wish, now=now)
     if closed is not None:
-        return plan_update(current, meta, closed, guards)
+        return plan_update(current, meta, closed, guards=guards)
     is_pod = resource.group_resource == PODS
     verdict = deletion.decide(object_["metadata"], wish, habit, now=now, pod=object_ if is_pod else None)
     if verdict.metadata is not None:
-        result = plan_update(current, meta, {**object_, "metadata": verdict.metadata}, guards)
+        result = plan_update(current, meta, {**object_, "metadata": verdict.metadata}, guards=guards)
         return msgspec.structs.replace(result, removes_after_marking=True) if verdict.removes else result
     if not verdict.removes:
         return DeletionPlan(None, current)
     content_guards = removal_guards(resource, object_)
-    fallback = plan_update(current, meta, _mark(resource, object_, [], now), guards) if content_guards else None
-    return plan_removal(current, meta, (*guards, *content_guards), fallback)
+    fallback = (
+        plan_update(current, meta, _mark(resource, object_, finalizers=[], now=now), guards=guards) if content_guards else None
+    )
+    return plan_removal(current, meta, guards=(*guards, *content_guards), fallback=fallback)
 
 
-def _close(resource: Resource, object_: Object, wish: DeletionRequest, now: float) -> Object | None:
+def _close(resource: Resource, object_: Object, *, wish: DeletionRequest, now: float) -> Object | None:
     """Returns the namespace or CRD marked as being deleted (unchanged if it already is); None for objects that are not closed."""
     meta = object_["metadata"]
     if resource.group_resource == storage_keys.NAMESPACES:
         if "deletionTimestamp" in meta:
             return object_ if (object_.get("spec") or {}).get("finalizers") else None
         finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, DefaultPropagation.BACKGROUND)
-        return _mark(resource, object_, finalizers, now)
+        return _mark(resource, object_, finalizers=finalizers, now=now)
     if resource.group_resource == storage_keys.CRDS and "deletionTimestamp" not in meta:
         stamp = format_time(now)
         others = [name for name in meta.get("finalizers") or [] if name != crd_conditions.FINALIZER]
@@ -192,7 +195,7 @@ def _close(resource: Resource, object_: Object, wish: DeletionRequest, now: floa
     return None
 
 
-def _mark(resource: Resource, object_: Object, finalizers: list[str], now: float) -> Object:
+def _mark(resource: Resource, object_: Object, *, finalizers: list[str], now: float) -> Object:
     """Returns the namespace or CRD with a deletionTimestamp and these finalizers; a namespace also with phase Terminating."""
     meta = {"deletionTimestamp": format_time(now), **object_["metadata"], "finalizers": finalizers}
     if not finalizers:

@@ -56,7 +56,7 @@ def parse_resource_version(text: str) -> Revision:
     return Revision(int(text))
 
 
-def continue_token(at: Revision, key: str, prefix: str, following: int | None = None) -> str:
+def continue_token(at: Revision, key: str, prefix: str, *, following: int | None = None) -> str:
     """Returns the token of the page after this key, which `following` objects follow."""
     body = msgspec.json.encode(_Token(at, key.removeprefix(prefix), following or 0))
     return base64.urlsafe_b64encode(body).decode().rstrip("=")

@@ -88,7 +88,9 @@ _cached_fields = functools.lru_cache(maxsize=MAX_CACHED)(_fields)
 """Cached because most objects are created many times under different names."""
 
 
-def updated_entries(kinds: KindRegistry, target: Target, new: Object, old: Object, sent: Any, name: str, now: str) -> list[Entry]:
+def updated_entries(
+    kinds: KindRegistry, target: Target, name: str, *, new: Object, old: Object, sent: Any, now: str
+) -> list[Entry]:
     """Returns the entries of an updated object in the stored version. `sent` are those that the client sent."""
     entries: list[Entry] = old["metadata"].get("managedFields") or []
     if sent is not None and sent != entries and not target.subresource:
@@ -99,18 +101,20 @@ def updated_entries(kinds: KindRegistry, target: Target, new: Object, old: Objec
         return []  # the object has never had entries
     stored = _stored(kinds, target.resource)
     part = kinds.rules(target.resource).ownable_part("" if target.subresource == "scale" else target.subresource)
-    return field_managers.track_update(entries, _differences(kinds, stored, old, new, part), field_writer(target, name), now=now)
+    return field_managers.track_update(
+        entries, _differences(kinds, stored, part, old=old, new=new), field_writer(target, name), now=now
+    )
 
 
 def entries_on_update(
-    kinds: KindRegistry, target: Target, new: Object, old: Object, name: str, now: str
+    kinds: KindRegistry, target: Target, name: str, *, new: Object, old: Object, now: str
 ) -> Callable[[Any], list[Entry]]:
     """Returns a function that computes the entries of an object that this manager updates."""
-    return lambda sent: updated_entries(kinds, target, new, old, sent, name, now)
+    return lambda sent: updated_entries(kinds, target, name, new=new, old=old, sent=sent, now=now)
 
 
 def apply_document(
-    kinds: KindRegistry, target: Target, live: Object | None, document: Object, *, name: str, now: str, is_forced: bool
+    kinds: KindRegistry, target: Target, document: Object, *, live: Object | None, name: str, now: str, is_forced: bool
 ) -> ApplyResult:
     """Returns the object after an apply, in the requested version, and its entries.
 
@@ -129,7 +133,7 @@ def apply_document(
         entries = field_managers.track_create(fields, FieldManager(field_managers.BEFORE_FIRST_APPLY, writer.version), now)
 
     def differences_to(new: Object) -> DifferencesByVersion:
-        return _differences(kinds, target.resource, live_part, new, part)
+        return _differences(kinds, target.resource, part, old=live_part, new=new)
 
     try:
         result = field_managers.apply(
@@ -154,7 +158,7 @@ def apply_document(
     )
 
 
-def _differences(kinds: KindRegistry, source: Resource, old: Object, new: Object, part: OwnablePart) -> DifferencesByVersion:
+def _differences(kinds: KindRegistry, source: Resource, part: OwnablePart, *, old: Object, new: Object) -> DifferencesByVersion:
     """Returns a function that computes the difference between two objects in any served version."""
     cache: dict[str, Difference | None] = {}
 

@@ -18,8 +18,9 @@ from probate.api.selectors import field_selectors, label_selectors
 from probate.api.selectors.field_selectors import FieldSelector
 from probate.api.selectors.label_selectors import LabelSelector
 from probate.api.selectors.selectable_fields import SelectableField
+from probate.core.aio.offloader import Offloader
 from probate.server.codec import object_codec, version_conversion
-from probate.server.context import ServerContext
+from probate.server.kind_rules.contract import KindRules
 from probate.server.query import ListOptions
 from probate.server.request import Target
 from probate.server.storage import storage_keys
@@ -34,7 +35,7 @@ class SelectorFilter(NamedTuple):
     is_everything: bool
     matches: Callable[[bytes], bool]
     text: tuple[str, ...] = ()  # the selectors' text: filters with equal text are equal
-    needs_served_version: bool = False  # `matches` takes the served version (`version_conversion.served`), not the stored one
+    needs_served_version: bool = False  # `matches` takes the served version (`VersionConverter.served`), not the stored one
     name: str = ""  # if not empty, only objects of this name match
 
     def seek(self, after: str) -> str:
@@ -45,12 +46,12 @@ class SelectorFilter(NamedTuple):
 EVERYTHING = SelectorFilter(is_everything=True, matches=lambda _: True)
 
 
-async def parse_filter(api: ServerContext, target: Target, options: ListOptions) -> SelectorFilter:
+async def parse_filter(target: Target, options: ListOptions, *, rules: KindRules, offloader: Offloader) -> SelectorFilter:
     """Returns the filter of a request. Raises `BadRequest` if a selector is invalid. Parses long selectors on a thread."""
-    fields = api.kinds.rules(target.resource).selectable_fields()
+    fields = rules.selectable_fields()
     if len(options.label_selector) + len(options.field_selector) <= MAX_INLINE_CHARACTERS:
         return build_filter(target, options, fields)
-    return await api.run_in_thread(lambda: build_filter(target, options, fields))
+    return await offloader.run_in_thread(lambda: build_filter(target, options, fields))
 
 
 def build_filter(target: Target, options: ListOptions, known: Mapping[str, SelectableField]) -> SelectorFilter:

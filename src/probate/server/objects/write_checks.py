@@ -1,29 +1,80 @@
-"""The rights that some writes take besides their verb: roles, certificates, policies, priority classes. Most take none."""
+"""WriteChecks: the rights that some writes take besides their verb. Most take none.
+
+Roles, certificates, policies and priority classes have a check each. References to owners and finalizers have theirs on any object.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Protocol
 
 from probate.api.objects import Object
 from probate.api.rbac import rule_resolver
 from probate.api.rbac.users import User
+from probate.core.aio.offloader import Offloader
 from probate.server.admission import priority
-from probate.server.authz import csr_signers, escalation, policy_param_permissions
-from probate.server.context import ServerContext
+from probate.server.admission.admission_attributes import WriteRequest
+from probate.server.admission.priority import PriorityAdmission
+from probate.server.authz import csr_signers, policy_param_permissions
+from probate.server.authz.authorizer import Authorizer
+from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
+from probate.server.authz.csr_signers import SignerCheck
+from probate.server.authz.escalation import EscalationCheck
+from probate.server.authz.owner_checks import OwnerChecks
+from probate.server.authz.owner_reference_permissions import OwnerReferencePermissions
+from probate.server.authz.policy_param_permissions import PolicyParamCheck
+from probate.server.kind_rules.contract import ServedKinds
+from probate.server.objects.owner_reference_warnings import CheckMode, OwnerReferenceWarnings
 from probate.server.request import Target
-
-Check: TypeAlias = Callable[[ServerContext, User, Target, Object, Object | None], Awaitable[None]]
-
-
-async def _check_default_class(api: ServerContext, _user: User, at: Target, new: Object, old: Object | None) -> None:
-    api.admission.priority.check_default(at, new, old)
+from probate.store.contract import Store
 
 
-CHECKS: dict[str, Check] = {
-    rule_resolver.GROUP: escalation.check,
-    csr_signers.GROUP: csr_signers.check,
-    policy_param_permissions.GROUP: policy_param_permissions.check,
-    priority.GROUP: _check_default_class,
-}
-"""The check of each API group. It is called with the new object and the old one, and raises `Forbidden`."""
+class WriteCheck(Protocol):
+    """The check of an API group."""
+
+    async def check(self, user: User, at: Target, *, new: Object, old: Object | None) -> None:
+        """Raises `Forbidden`. `old` is None for a create."""
+        ...
+
+
+class _DefaultClassCheck:
+    """Allows only one default PriorityClass."""
+
+    def __init__(self, classes: PriorityAdmission) -> None:
+        self._classes = classes
+
+    async def check(self, _user: User, at: Target, *, new: Object, old: Object | None) -> None:
+        self._classes.check_default(at, new, old)
+
+
+class WriteChecks:
+    """All checks. `by_group` has those of API groups; a group without one is absent, so that other writes cost nothing."""
+
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        kinds: ServedKinds,
+        store: Store,
+        *,
+        offloader: Offloader,
+        classes: PriorityAdmission,
+        owner_permissions: OwnerChecks,
+        owner_warnings: CheckMode,
+    ) -> None:
+        self.by_group: dict[str, WriteCheck] = {
+            rule_resolver.GROUP: EscalationCheck(authorizer, offloader),
+            csr_signers.GROUP: SignerCheck(authorizer),
+            policy_param_permissions.GROUP: PolicyParamCheck(authorizer, kinds, store),
+            priority.GROUP: _DefaultClassCheck(classes),
+        }
+        self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owner_permissions)
+        self.metadata = OwnerReferencePermissions(authorizer, owner_permissions)
+        self.warnings = OwnerReferenceWarnings(authorizer, kinds, store, mode=owner_warnings)
+
+    async def check_metadata(self, user: User, at: Target, *, new: Object, old: Object) -> None:
+        """Raises `Forbidden` if an update changes owner references or finalizers that its author may not change."""
+        await self.metadata.check(user, at, new=new, old=old)
+
+    async def check_owner_references(self, act: WriteRequest, at: Target, *, new: Object, old: Object | None) -> None:
+        """Raises `Invalid` for new references that may not block their owner, or cannot work. May only warn of the latter."""
+        await self.blocking.check(act.user, at, new=new, old=old)
+        await self.warnings.check(act, at, new=new, old=old)

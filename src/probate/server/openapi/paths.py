@@ -129,7 +129,7 @@ class _Paths:
         kind = {"group": resource.group, "kind": resource.kind, "version": resource.version}
         answer = definitions.STATUS if verb.startswith("delete") else self._name
         collection = "Collection" if verb == "deletecollection" else ""
-        result = self._make(verb, f"{collection}{self._scope_word}{resource.kind}", kind, self._name, answer)
+        result = self._make(verb, f"{collection}{self._scope_word}{resource.kind}", kind, sent=self._name, answer=answer)
         if verb == "list":
             streamed = (*result.produces, "application/json;stream=watch")
             return msgspec.structs.replace(result, answer=self._known.list_name(self._name), produces=streamed)
@@ -158,14 +158,14 @@ class _Paths:
         sent = self._known.name(kind["group"], kind["version"], kind["kind"])
         ends = f"{self._scope_word}{self._resource.kind}{part.name[:1].upper()}{part.name[1:]}"
         if not sent:
-            return self._connection(part, verb, ends, kind)
-        result = self._make(verb, ends, kind, sent, sent)
+            return self._connection(part, verb, ends, kind=kind)
+        result = self._make(verb, ends, kind, sent=sent, answer=sent)
         if part.name == "log":
             more = parameters.OF_SUBRESOURCE["log"]
             return msgspec.structs.replace(result, answer="", produces=("text/plain", "application/json"), parameters=more)
         return result
 
-    def _connection(self, part: Subresource, verb: str, ends: str, kind: dict[str, str]) -> Operation:
+    def _connection(self, part: Subresource, verb: str, ends: str, *, kind: dict[str, str]) -> Operation:
         """Describes a connect operation (exec, proxy), which transfers no objects."""
         method = VERBS[verb].method
         return Operation(
@@ -180,7 +180,7 @@ class _Paths:
             produces=("*/*",),
         )
 
-    def _make(self, verb: str, ends: str, kind: dict[str, str], sent: str, answer: str) -> Operation:
+    def _make(self, verb: str, ends: str, kind: dict[str, str], *, sent: str, answer: str) -> Operation:
         how = VERBS[verb]
         bodies = {"create": sent, "update": sent, "patch": definitions.PATCH}
         is_deletion = verb.startswith("delete")

@@ -67,7 +67,7 @@ def _is_unresolvable(item: Item, kind: Resource) -> bool:
     return kind.is_namespaced and not item.meta.namespace
 
 
-def owner_state(item: Item, owner: OwnerReference, kind: Resource | None, found: Item | None) -> ResolvedOwner:
+def owner_state(item: Item, owner: OwnerReference, kind: Resource | None, *, found: Item | None) -> ResolvedOwner:
     """Returns the state of an owner, given the item at the key that the owner must have."""
     if kind is None:
         return ResolvedOwner(OwnerState.UNKNOWN)

@@ -30,13 +30,13 @@ async def are_in_other_namespaces(
     result, budget = [], MAX_KEYS
     for item, owner in references:
         kind = kind_of(owner)
-        candidates = _candidate_keys(kind, namespaces, item, owner) if kind is not None and kind.is_namespaced else []
+        candidates = _candidate_keys(kind, namespaces, item, owner=owner) if kind is not None and kind.is_namespaced else []
         budget -= len(candidates)
         result.append(budget >= 0 and await _is_at_any(store, candidates, owner))
     return result
 
 
-def _candidate_keys(kind: Resource, namespaces: list[str], item: Item, owner: OwnerReference) -> list[str]:
+def _candidate_keys(kind: Resource, namespaces: list[str], item: Item, *, owner: OwnerReference) -> list[str]:
     candidates = [
         storage_keys.object_key(kind, namespace, owner.name) for namespace in namespaces if namespace != item.meta.namespace
     ]

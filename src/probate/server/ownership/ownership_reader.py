@@ -19,13 +19,15 @@ from probate.api.ownership import (
     OwnerState,
     ResolvedOwner,
 )
+from probate.api.timestamps import format_time
 from probate.core.aio import time_slices
+from probate.core.clock import Clock
 from probate.core.generational_cache import GenerationalCache
-from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.server.ownership import metadata_view, namespace_content, owner_lookup
 from probate.server.storage import index_entries
 from probate.store import keys
-from probate.store.contract import DamagedRecord, Page, Record
+from probate.store.contract import DamagedRecord, Page, Record, Store
 
 SLICE, SMALL_SLICE = 100, 12
 """Objects that are read before the event loop gets control; few while requests wait."""
@@ -42,10 +44,11 @@ _NO_ITEMS: Mapping[str, Item] = {}
 class OwnershipReader:
     """Answers questions about ownership from the store's index. `gc.backend.Backend` says what each method promises."""
 
-    def __init__(self, api: ServerContext) -> None:
-        self._api = api
-        self._store = api.store
-        self._catalog = api.catalog  # that the next two are of
+    def __init__(self, store: Store, kinds: KindRegistry, clock: Clock) -> None:
+        self._store = store
+        self._served = kinds
+        self._clock = clock
+        self._catalog = kinds.catalog  # that the next two are of
         self._resources: dict[str, Resource] = {}  # by their name in keys
         self._kinds: dict[tuple[str, str], Resource | None] = {}  # by apiVersion and kind
         self._items: GenerationalCache[Item] = GenerationalCache(MAX_CACHED_ITEMS)  # an item that was read is often deleted next
@@ -92,7 +95,7 @@ class OwnershipReader:
             read, damaged = await self._read_items(unread)
             items.update(zip(unread, read, strict=True))
         return [
-            metadata_view.owner_state(item, owner, kind, items.get(key))
+            metadata_view.owner_state(item, owner, kind, found=items.get(key))
             if key not in damaged
             else ResolvedOwner(OwnerState.UNKNOWN)
             for (item, owner), kind, key in zip(references, kinds, keys_, strict=True)
@@ -162,7 +165,7 @@ class OwnershipReader:
         [record] = await self._store.read_many([crd])
         if not isinstance(record, Record):  # if it is damaged, its kind is unknown: objects that refer to it are left alone
             return []
-        await self._api.kinds.ensure_served(record, now=self._api.timestamp())
+        await self._served.ensure_served(record, now=format_time(self._clock.now()))
         spec: dict[str, Any] = orjson.loads(record.value)["spec"]
         prefix = index_entries.custom_kind_range(spec["names"]["kind"], spec["group"])
         dependents: list[str] = []
@@ -193,8 +196,8 @@ class OwnershipReader:
 
     def _find_resource(self, name: str, key: str) -> Resource:
         plural, _, group = name.partition(".")
-        for version in self._api.catalog.versions(group):
-            resource = self._api.catalog.find(group, version, plural)
+        for version in self._served.catalog.versions(group):
+            resource = self._served.catalog.find(group, version, plural)
             if resource is not None:
                 return resource
         return Resource(group, "v1", plural, plural, plural, is_namespaced="/-/" not in key, verbs=())
@@ -207,13 +210,13 @@ class OwnershipReader:
             if len(self._kinds) >= MAX_CACHED_KINDS:
                 self._kinds.clear()
             version = GroupVersion.parse(owner.api_version)
-            self._kinds[kind] = self._api.catalog.find_kind(version.group, version.version, owner.kind)
+            self._kinds[kind] = self._served.catalog.find_kind(version.group, version.version, owner.kind)
         return self._kinds[kind]
 
     def _drop_outdated_kinds(self) -> None:
         """Clears the caches of kinds when other kinds are served."""
-        if self._catalog is not self._api.catalog:
-            self._catalog, self._resources, self._kinds = self._api.catalog, {}, {}
+        if self._catalog is not self._served.catalog:
+            self._catalog, self._resources, self._kinds = self._served.catalog, {}, {}
 
 
 _NO_KEYS = KeyPage([])

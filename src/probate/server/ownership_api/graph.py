@@ -65,7 +65,7 @@ class GraphBuilder:
 
     def __init__(self, api: ServerContext, limit: int) -> None:
         self._store = api.store
-        self._reader = OwnershipReader(api)
+        self._reader = OwnershipReader(api.store, api.kinds, api.clock)
         self._limit = limit
         self._items: dict[str, Item] = {}
         self._missing: dict[str, Node] = {}

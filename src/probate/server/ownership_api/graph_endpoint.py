@@ -18,11 +18,12 @@ from probate.api.ownership import OwnerState
 from probate.core import errors
 from probate.server import query
 from probate.server.codec import negotiation
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.ownership_api import object_query
 from probate.server.ownership_api.graph import MAX_UIDS, Edge, Graph, GraphBuilder, Node
 from probate.server.ownership_api.owners_and_dependents import API_VERSION
 from probate.server.request import Request
+from probate.server.response import Response
 
 DOT_MEDIA_TYPE = "text/vnd.graphviz; charset=utf-8"
 LIMIT = 500

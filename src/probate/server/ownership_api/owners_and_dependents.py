@@ -24,13 +24,14 @@ from probate.api.selectors.selectable_fields import METADATA_FIELDS
 from probate.core import errors
 from probate.server import query
 from probate.server.codec import negotiation, responses
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.objects import list_snapshot
 from probate.server.ownership.metadata_view import item_of
 from probate.server.ownership.ownership_reader import OwnershipReader
 from probate.server.ownership_api import object_query
 from probate.server.query import ListOptions
 from probate.server.request import Request
+from probate.server.response import Response
 from probate.server.storage import index_entries
 from probate.store.contract import Page, Record
 
@@ -52,7 +53,7 @@ async def list_dependents(api: ServerContext, request: Request) -> Response:
     after = start.after
     while True:
         page = await api.store.scan(prefix, after=after, limit=min(options.limit or CHUNK, api.store.limits.page_size))
-        items += await _dependents(api, uid, page, matches)
+        items += await _dependents(api, uid, page, matches=matches)
         after = page.records[-1].key if page.has_more else ""
         if options.limit or not after:
             break
@@ -60,14 +61,14 @@ async def list_dependents(api: ServerContext, request: Request) -> Response:
     list_meta = {"resourceVersion": str(page.revision)}
     if after:
         list_meta["continue"] = list_snapshot.continue_token(page.revision, after, prefix)
-    return _list_response("DependentList", list_meta, items, request)
+    return _list_response("DependentList", list_meta, items, request=request)
 
 
 async def list_owners(api: ServerContext, request: Request) -> Response:
     """Handles GET …/owners. Owners are in the order of the object's references."""
     if not object_query.names_object(request.query):
         raise errors.BadRequest("give the apiVersion, kind, name and namespace of the object whose owners to list")
-    options, reader = _options(request), OwnershipReader(api)
+    options, reader = _options(request), OwnershipReader(api.store, api.kinds, api.clock)
     matches = _filter(options)
     record = await object_query.read_object(api, request.query)
     item = item_of(record)
@@ -83,7 +84,7 @@ async def list_owners(api: ServerContext, request: Request) -> Response:
         metadata = _metadata(found) if found is not None else {"name": owner.name, "uid": owner.uid}
         if matches({"metadata": metadata}):
             items.append(_item({"apiVersion": owner.api_version, "kind": owner.kind, "metadata": metadata}, reference, state))
-    return _list_response("OwnerList", {"resourceVersion": str(await api.store.revision())}, items, request)
+    return _list_response("OwnerList", {"resourceVersion": str(await api.store.revision())}, items, request=request)
 
 
 def _options(request: Request) -> ListOptions:
@@ -110,11 +111,11 @@ def _filter(options: ListOptions) -> Callable[[Object], bool]:
     return lambda object_: labels.matches(object_["metadata"].get("labels") or {}) and fields.matches(object_)
 
 
-async def _dependents(api: ServerContext, uid: str, page: Page, matches: Callable[[Object], bool]) -> list[Object]:
+async def _dependents(api: ServerContext, uid: str, page: Page, *, matches: Callable[[Object], bool]) -> list[Object]:
     """Returns the objects of a page of entries that still refer to the owner."""
     if not page.records:
         return []
-    reader = OwnershipReader(api)
+    reader = OwnershipReader(api.store, api.kinds, api.clock)
     dependent_keys = index_entries.distinct_object_keys(entry.key for entry in page.records)
     records = [record for record in await api.store.read_many(dependent_keys) if isinstance(record, Record)]
     found = [(record, item_of(record)) for record in records]
@@ -158,7 +159,7 @@ def _metadata(record: Record) -> Object:
     return {**metadata, "resourceVersion": str(record.revision)}
 
 
-def _list_response(kind: str, list_meta: dict[str, str], items: list[Object], request: Request) -> Response:
+def _list_response(kind: str, list_meta: dict[str, str], items: list[Object], *, request: Request) -> Response:
     form = negotiation.accepted(request.headers.get(b"accept", b""))._replace(
         is_pretty=bool(query.boolean(request.query, "pretty"))
     )

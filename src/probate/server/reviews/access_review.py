@@ -10,21 +10,22 @@ from probate.api.rbac import forbidden_message
 from probate.api.rbac.policy_rules import NonResourceAttributes, ResourceAttributes
 from probate.api.rbac.users import User
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.reviews import review_body, review_selectors
 
 _SPEC = FieldPath("spec")
 
 
-async def review_self(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+async def review_self(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SelfSubjectAccessReview."""
     review = await review_body.read_review(api, request, at)
     review_body.check_problems(at, (*_attribute_problems(review["spec"]), *review_body.metadata_problems(review)))
-    return review_body.response(at, review, await _status(api, request.user, review["spec"]), response_form)
+    return review_body.response(at, review, await _status(api, request.user, review["spec"]), form=form)
 
 
-async def review_subject(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+async def review_subject(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SubjectAccessReview or a LocalSubjectAccessReview."""
     review = await review_body.read_review(api, request, at)
     spec = review["spec"]
@@ -33,7 +34,7 @@ async def review_subject(api: ServerContext, request: Request, at: Target, respo
     user = User(
         spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "", review_body.extra_of(spec.get("extra"))
     )
-    return review_body.response(at, review, await _status(api, user, spec), response_form)
+    return review_body.response(at, review, await _status(api, user, spec), form=form)
 
 
 def _attribute_problems(spec: Object) -> Iterator[FieldError]:

@@ -5,27 +5,28 @@ from __future__ import annotations
 from probate.api.objects import Object
 from probate.core import errors
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.reviews import review_body
 
 UNKNOWN = "the token is unknown, expired, or not valid for these audiences"
 """The error of every invalid token. The precise reason would only help an attacker."""
 
 
-async def review_self(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+async def review_self(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SelfSubjectReview."""
     review = await review_body.read_review(api, request, at)
-    return review_body.response(at, review, {"userInfo": request.user.info}, response_form)
+    return review_body.response(at, review, {"userInfo": request.user.info}, form=form)
 
 
-async def review_token(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+async def review_token(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a TokenReview."""
     review = await review_body.read_review(api, request, at)
     spec = review["spec"]
     if not spec.get("token"):
         raise errors.BadRequest("token is required for TokenReview in authentication")
-    return review_body.response(at, review, await _status(api, spec), response_form)
+    return review_body.response(at, review, await _status(api, spec), form=form)
 
 
 async def _status(api: ServerContext, spec: Object) -> Object:

@@ -13,8 +13,9 @@ from probate.server import api_errors, query
 from probate.server.codec import negotiation, responses
 from probate.server.codec import request_body as bodies
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.request import Request, Target
+from probate.server.response import Response
 
 _IGNORED_METADATA = frozenset({"namespace", "managedFields"})
 
@@ -24,8 +25,8 @@ async def read_review(api: ServerContext, request: Request, at: Target) -> Objec
     options = query.write_options(request.query, "CreateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
-    read = await api.offload_if_large(
-        len(body), lambda: bodies.read_object(body, media, at.resource, rules, options.field_validation)
+    read = await api.offloader.offload_if_large(
+        len(body), lambda: bodies.read_object(body, media, at.resource, rules=rules, field_validation=options.field_validation)
     )
     _check_namespace(read.object, at)
     return {"spec": {}, **read.object}
@@ -47,12 +48,12 @@ def metadata_problems(review: Object) -> Iterator[FieldError]:
         yield invalid(FieldPath("metadata"), metadata, "must be empty")
 
 
-def response(at: Target, review: Object, status: Object, response_form: Form) -> Response:
+def response(at: Target, review: Object, status: Object, *, form: Form) -> Response:
     """Returns the answer: the review with its status."""
     type_meta = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
     spec = {"spec": review["spec"]} if review["spec"] else {}
     whole = {**type_meta, "metadata": review.get("metadata") or {}, **spec, "status": status}
-    return responses.one_made(whole, response_form, code=201)
+    return responses.one_made(whole, form, code=201)
 
 
 def check_problems(at: Target, problems: Iterable[FieldError]) -> None:

@@ -9,14 +9,15 @@ from probate.api.rbac import policy_rules
 from probate.api.rbac.policy_rules import ALL, PolicyRule
 from probate.core import errors
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.reviews import review_body
 
 _EVERYTHING = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), urls=(ALL,)))
 
 
-async def review_self(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+async def review_self(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SelfSubjectRulesReview."""
     review = await review_body.read_review(api, request, at)
     namespace = review["spec"].get("namespace") or ""
@@ -26,7 +27,7 @@ async def review_self(api: ServerContext, request: Request, at: Target, response
     rules: Iterable[PolicyRule] = _EVERYTHING if user.is_superuser else (await api.authorizer.rights(user)).rules(namespace)
     rules = list(dict.fromkeys(rules))
     status = {"resourceRules": list(_resource_rules(rules)), "nonResourceRules": list(_path_rules(rules)), "incomplete": False}
-    return review_body.response(at, review, status, response_form)
+    return review_body.response(at, review, status, form=form)
 
 
 def _resource_rules(rules: Iterable[PolicyRule]) -> Iterator[Object]:

@@ -20,9 +20,10 @@ from probate.server import api_errors, query
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import negotiation, object_codec, request_body
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
-from probate.server.objects import path_identity, write
+from probate.server.context import ServerContext
+from probate.server.objects import path_identity
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.storage import storage_keys
 
 MAX_TRIES = 20
@@ -30,24 +31,25 @@ _METADATA = FieldPath("metadata")
 SUCCESS_BODY = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
-async def bind_pod(api: ServerContext, request: Request, target: Target, _form: Form) -> Response:
+async def bind_pod(api: ServerContext, request: Request, target: Target, **_: Form) -> Response:
     """Handles POST to a pod's `binding`."""
-    return await _bind(api, request, target, *await _read(api, request))
+    binding, warnings = await _read(api, request)
+    return await _bind(api, request, target, binding=binding, warnings=warnings)
 
 
-async def create_binding(api: ServerContext, request: Request, target: Target, _form: Form) -> Response:
+async def create_binding(api: ServerContext, request: Request, target: Target, **_: Form) -> Response:
     """Handles POST to `bindings`: the body names both pod and node."""
     binding, warnings = await _read(api, request)
     pods, name = api.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
     if pods is None or not name:
         raise errors.BadRequest("the Binding must name the pod in metadata.name")
-    return await _bind(api, request, Target(pods, target.namespace, name, "binding"), binding, warnings)
+    return await _bind(api, request, Target(pods, target.namespace, name, "binding"), binding=binding, warnings=warnings)
 
 
 async def _read(api: ServerContext, request: Request) -> request_body.Read:
     field_validation = query.write_options(request.query, "CreateOptions").field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
-    document = await api.offload_if_large(
+    document = await api.offloader.offload_if_large(
         len(body), lambda: request_body.parse(body, media, finds_duplicates=field_validation != "Ignore")
     )
     value = document.value
@@ -59,11 +61,11 @@ async def _read(api: ServerContext, request: Request) -> request_body.Read:
 
 
 def _typed(document: Document, media: str, field_validation: str) -> request_body.Read:
-    read = request_body.command(document, media, catalog.schema("", "v1", "Binding") or Schema(), field_validation)
+    read = request_body.command(document, media, catalog.schema("", "v1", "Binding") or Schema(), field_validation=field_validation)
     return read._replace(object={"metadata": {}, "target": {}, **read.object})
 
 
-async def _bind(api: ServerContext, request: Request, target: Target, binding: Object, warnings: tuple[str, ...]) -> Response:
+async def _bind(api: ServerContext, request: Request, target: Target, *, binding: Object, warnings: tuple[str, ...]) -> Response:
     options = query.write_options(request.query, "CreateOptions")
     if binding["metadata"].get("name") not in {None, "", target.name}:
         raise errors.BadRequest(f"the body must be a Binding of {target.name}")
@@ -119,7 +121,7 @@ async def _attempt(api: ServerContext, target: Target, binding: Object, *, is_dr
     other_conditions = [item for item in (pod.get("status") or {}).get("conditions") or [] if item.get("type") != "PodScheduled"]
     status = {name: value for name, value in (pod.get("status") or {}).items() if name != "nominatedNodeName"}
     pod["status"] = {**status, "conditions": [*other_conditions, condition]}
-    return await write.commit_update(api, target.resource, record, pod, is_dry_run=is_dry_run) is not None
+    return await api.writer.commit_update(target.resource, record, pod, is_dry_run=is_dry_run) is not None
 
 
 def _check_assignable(pod: Object, target: Target, expected: Object) -> None:

@@ -24,9 +24,10 @@ from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import delete_options, negotiation, object_codec, request_body
 from probate.server.codec.delete_options import DeleteOptions
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
-from probate.server.objects import path_identity, write
+from probate.server.context import ServerContext
+from probate.server.objects import path_identity
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.storage import storage_keys
 from probate.server.subresources.binding import SUCCESS_BODY
 from probate.server.verbs import delete
@@ -58,7 +59,7 @@ class DisruptionBudget(NamedTuple):
         return self.value.get("status") or {}
 
 
-async def evict(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def evict(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles POST to a pod's `eviction`. Raises `TooManyRequests` (429) if a budget does not allow the eviction now."""
     options, act, warnings = await _read(api, request, target)
     for _ in range(MAX_TRIES):
@@ -71,7 +72,7 @@ async def evict(api: ServerContext, request: Request, target: Target, form: Form
             continue
         if not options.is_dry_run and not _is_deleting(pod):
             options = await _add_disruption_condition(api, target, options)
-        await delete.delete_object(api, target._replace(subresource=""), options, form, None)
+        await delete.delete_object(api, target._replace(subresource=""), options, form=form, act=None)
         return Response(201, SUCCESS_BODY, warnings=warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
@@ -81,7 +82,7 @@ async def _read(api: ServerContext, request: Request, target: Target) -> tuple[D
     act = WriteRequest(request.user, query.write_options(request.query, "CreateOptions"))
     field_validation = act.write_options.field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
-    document = await api.offload_if_large(
+    document = await api.offloader.offload_if_large(
         len(body), lambda: request_body.parse(body, media, finds_duplicates=field_validation != "Ignore")
     )
     value = document.value
@@ -90,7 +91,9 @@ async def _read(api: ServerContext, request: Request, target: Target) -> tuple[D
     is_eviction = value.get("kind") in (None, "", "Eviction") and value.get("apiVersion") in _VERSIONS
     if not is_eviction or _name(value) not in {"", target.name}:
         raise errors.BadRequest(f"the body must be an Eviction of {target.name}")
-    read = request_body.command(document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), field_validation)
+    read = request_body.command(
+        document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), field_validation=field_validation
+    )
     path_identity.check_namespace(read.object.get("metadata", {}), target)
     value = await api.admission.phases.admit_command(target, _complete(read.object, target), act)
     delete_options_body = value.get("deleteOptions") or {}
@@ -177,7 +180,7 @@ async def _charge(api: ServerContext, budget: DisruptionBudget, pod: str, *, is_
         changed["conditions"] = _insufficient_pods_conditions(budget, api.timestamp())
     if is_dry_run:
         return True
-    written = await write.commit_update(api, budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
+    written = await api.writer.commit_update(budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
     return written is not None
 
 
@@ -225,7 +228,7 @@ async def _add_disruption_condition(api: ServerContext, target: Target, options:
         if "generation" in pod["metadata"]:
             details["observedGeneration"] = pod["metadata"]["generation"]
         pod["status"] = {**status, "conditions": [*other_conditions, {"type": "DisruptionTarget", "status": "True", **details}]}
-        written = await write.commit_update(api, target.resource, record, pod, is_dry_run=False)
+        written = await api.writer.commit_update(target.resource, record, pod, is_dry_run=False)
         if written is not None:
             return options._replace(resource_version=str(written.revision) if options.resource_version else "")
     return options

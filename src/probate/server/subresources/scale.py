@@ -5,6 +5,7 @@ A write changes one number of the object behind the Scale.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,11 +24,12 @@ from probate.kinds import tables
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
 from probate.server.admission.admission_attributes import UPDATE, ObjectView, WriteRequest
-from probate.server.codec import negotiation, object_codec, patch_result, request_body, responses, version_conversion
+from probate.server.codec import negotiation, object_codec, patch_result, request_body, responses
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
-from probate.server.objects import managed_fields, path_identity, write
+from probate.server.context import ServerContext
+from probate.server.objects import managed_fields, path_identity
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.verbs import apply, patch
 from probate.store.contract import Record
 
@@ -42,30 +44,30 @@ class ScalePaths(NamedTuple):
     selector: tuple[str, ...] = ("spec", "selector")
 
 
-async def handle_scale(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def handle_scale(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles GET, PUT and PATCH of `scale`."""
     paths = _paths(api, target.resource)
     if request.method in {"GET", "HEAD"}:
-        return _response(api, target, await _read(api, target), form, paths)
+        return _response(api, target, await _read(api, target), form=form, paths=paths)
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if request.method == "PATCH" and media == apply.MEDIA_TYPE:
         result = await apply.apply_document(
-            api, request, target, lambda document: _to_parent(document, target, paths), _view(paths)
+            api, request, target, translate=lambda document: _to_parent(document, target, paths), view=_view(paths)
         )
-        return _response(api, target, result.record, form, paths, result.warnings)
+        return _response(api, target, result.record, form=form, paths=paths, warnings=result.warnings)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
     body, manager = await request.read_body(), managed_fields.field_manager(request, options.field_manager)
     act = WriteRequest(request.user, options, _view(paths))
     for _ in range(MAX_TRIES):
         current = await _read(api, target)
         scale = build_scale(object_codec.loaded(current, target.resource), paths)
-        read = await api.offload_if_large(
-            len(body),
-            lambda: _requested_scale(body, media, scale, target, options.field_validation, is_patch=request.method == "PATCH"),  # noqa: B023
+        read_scale = functools.partial(_requested_scale, body, media, scale, target=target, is_patch=request.method == "PATCH")
+        read = await api.offloader.offload_if_large(
+            len(body), functools.partial(read_scale, field_validation=options.field_validation)
         )
-        record = await _write(api, target, current, read.object, paths, manager, act)
+        record = await _write(api, target, current, scale=read.object, paths=paths, manager=manager, act=act)
         if record is not None:
-            return _response(api, target, record, form, paths, read.warnings + act.warnings)
+            return _response(api, target, record, form=form, paths=paths, warnings=read.warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
@@ -125,25 +127,26 @@ def _selector(selector: Any) -> str:
 
 
 async def _read(api: ServerContext, target: Target) -> Record:
-    record = await version_conversion.read(api, target)
+    record = await api.version_converter.read(target)
     if record is None:
         raise api_errors.not_found(target.resource, target.name)
     return record
 
 
 def _requested_scale(
-    body: bytes, media: str, scale: dict[str, Any], target: Target, field_validation: str, *, is_patch: bool
+    body: bytes, media: str, scale: dict[str, Any], *, target: Target, field_validation: str, is_patch: bool
 ) -> request_body.Read:
     """Returns the Scale in the body, or the patched Scale. Raises `Conflict` if it names another uid or resourceVersion."""
     if is_patch:
         change, problems = patch.parse_patch(
-            body, media, _CUSTOM_SCALES if target.resource.is_custom else _SCALES, field_validation
+            body, media, _CUSTOM_SCALES if target.resource.is_custom else _SCALES, field_validation=field_validation
         )
         patched = Document(change(scale), [])
         with patch_result.blamed():
-            desired = _decode(patched, media, field_validation, problems)
+            desired = _decode(patched, media, field_validation=field_validation, odd=problems)
     else:
-        desired = _decode(request_body.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
+        document = request_body.parse(body, media, finds_duplicates=field_validation != "Ignore")
+        desired = _decode(document, media, field_validation=field_validation)
     meta = desired.object.get("metadata", {})
     path_identity.check_identity(meta, target)
     is_other = meta.get("uid") not in {None, "", scale["metadata"]["uid"]}
@@ -152,11 +155,11 @@ def _requested_scale(
     return desired
 
 
-def _decode(document: Document, media: str, field_validation: str, problems: Sequence[str] = ()) -> request_body.Read:
+def _decode(document: Document, media: str, *, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
     if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be a Scale")
     request_body.check_kind(document.value, _SCALES)
-    return request_body.command(document, media, _SCALES.load_schema(), field_validation, problems)
+    return request_body.command(document, media, _SCALES.load_schema(), field_validation=field_validation, odd=odd)
 
 
 def _view(paths: ScalePaths) -> ObjectView:
@@ -178,16 +181,22 @@ def _replicas(scale: dict[str, Any]) -> int:
 
 
 async def _write(
-    api: ServerContext, target: Target, current: Record, scale: dict[str, Any], paths: ScalePaths, manager: str, act: WriteRequest
+    api: ServerContext,
+    target: Target,
+    current: Record,
+    *,
+    scale: dict[str, Any],
+    paths: ScalePaths,
+    manager: str,
+    act: WriteRequest,
 ) -> Record | None:
     old = object_codec.loaded(current, target.resource)
     scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": target.name}}
     new = _with({**old, "metadata": dict(old["metadata"])}, paths.desired, _replicas(scale))
     act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    write.prepare_update(
-        api, target, new, old, managed_fields.entries_on_update(api.kinds, target, new, old, manager, api.timestamp()), act
-    )
-    return await write.admit_and_commit(api, target, current, new, act)
+    entries = managed_fields.entries_on_update(api.kinds, target, manager, new=new, old=old, now=api.timestamp())
+    api.preparer.prepare_update(target, new, old, update_entries=entries, act=act)
+    return await api.writer.admit_and_commit(target, current, new, act=act)
 
 
 def _to_parent(document: dict[str, Any], target: Target, paths: ScalePaths) -> dict[str, Any]:
@@ -203,7 +212,7 @@ def _to_parent(document: dict[str, Any], target: Target, paths: ScalePaths) -> d
 
 
 def _response(
-    api: ServerContext, target: Target, record: Record, form: Form, paths: ScalePaths, warnings: tuple[str, ...] = ()
+    api: ServerContext, target: Target, record: Record, *, form: Form, paths: ScalePaths, warnings: tuple[str, ...] = ()
 ) -> Response:
     scale = build_scale(object_codec.loaded(record, target.resource), paths)
     if form.shape == "Table":

@@ -16,9 +16,10 @@ from probate.server import api_errors, query
 from probate.server.authn.service_accounts import BINDABLE_KINDS, BoundObject, TokenRequest
 from probate.server.codec import negotiation, object_codec, request_body, responses
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.objects import path_identity
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.storage import storage_keys
 
 DEFAULT_SECONDS = 3600
@@ -28,10 +29,10 @@ MAX_AUDIENCES = 100
 _SPEC = FieldPath("spec")
 
 
-async def create_token(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def create_token(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles POST to a service account's `token`."""
     options = query.write_options(request.query, "CreateOptions")
-    decoded, warnings = await _read(api, request, target, options.field_validation)
+    decoded, warnings = await _read(api, request, target, field_validation=options.field_validation)
     record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
     if record is None:
         raise api_errors.not_found(target.resource, target.name)
@@ -56,19 +57,21 @@ async def create_token(api: ServerContext, request: Request, target: Target, for
     return responses.one_made(
         {**token_request, "status": {"token": "" if options.is_dry_run else token, "expirationTimestamp": expiration}},
         form,
-        201,
-        warnings,
+        code=201,
+        warnings=warnings,
     )
 
 
-async def _read(api: ServerContext, request: Request, target: Target, field_validation: str) -> request_body.Read:
+async def _read(api: ServerContext, request: Request, target: Target, *, field_validation: str) -> request_body.Read:
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
     finds_duplicates = field_validation != "Ignore"
-    document = await api.offload_if_large(len(body), lambda: request_body.parse(body, media, finds_duplicates=finds_duplicates))
+    document = await api.offloader.offload_if_large(
+        len(body), lambda: request_body.parse(body, media, finds_duplicates=finds_duplicates)
+    )
     if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be a TokenRequest")
     request_body.check_kind(document.value, _REQUESTS)
-    read = request_body.command(document, media, _REQUESTS.load_schema(), field_validation)
+    read = request_body.command(document, media, _REQUESTS.load_schema(), field_validation=field_validation)
     meta = read.object.get("metadata", {})
     path_identity.check_namespace(meta, target)
     if meta.get("name") not in {None, "", target.name}:

@@ -6,14 +6,17 @@ from typing import Any
 
 from probate.api import names
 from probate.core import errors
+from probate.core.aio.offloader import LARGE_BYTES
 from probate.server import api_errors, query
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, CommitRequirements, WriteRequest
-from probate.server.authz import block_owner_deletion, csr_signers
-from probate.server.codec import negotiation, object_codec, request_body, responses, version_conversion
+from probate.server.authz import csr_signers
+from probate.server.codec import negotiation, object_codec, request_body
 from probate.server.codec.negotiation import Form
-from probate.server.context import LARGE_BYTES, Response, ServerContext
-from probate.server.objects import managed_fields, owner_reference_warnings, path_identity, service_allocation, write, write_checks
+from probate.server.context import ServerContext
+from probate.server.objects import managed_fields, path_identity, write_strategy
+from probate.server.objects.write_strategy import EntriesOnCreate
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.storage import index_entries, service_claims, storage_keys
 from probate.store.contract import NO_REVISION, Absent, FailedGuards, Guard, Record, Revision
 from probate.store.contract import create as new
@@ -23,16 +26,18 @@ MAX_TRIES = 8
 """Attempts, when a generated name or an allocated address is taken, or the namespace changes concurrently."""
 
 
-async def create(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def create(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a POST to a collection."""
     options = query.write_options(request.query, "CreateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = request.body if isinstance(request.body, bytes) else await request.body()
-    arguments = body, media, target.resource, api.kinds.rules(target.resource), options.field_validation
+    resource, rules, validation = target.resource, api.kinds.rules(target.resource), options.field_validation
     if target.resource.is_custom or len(body) > LARGE_BYTES:
-        decoded = await api.offload_if_large(len(body), lambda: request_body.read_object(*arguments))
+        decoded = await api.offloader.offload_if_large(
+            len(body), lambda: request_body.read_object(body, media, resource, rules=rules, field_validation=validation)
+        )
     else:  # decoding a built-in kind takes time in proportion to its size only
-        decoded = request_body.read_object(*arguments)
+        decoded = request_body.read_object(body, media, resource, rules=rules, field_validation=validation)
     _check_path(decoded.object, target)
     if not options.is_dry_run:
         _check_no_resource_version(decoded.object)
@@ -41,49 +46,46 @@ async def create(api: ServerContext, request: Request, target: Target, form: For
     )
     act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        record = await try_create(api, target, decoded.object, create_entries, act, size=len(body))
+        record = await try_create(api, target, decoded.object, create_entries=create_entries, act=act, size=len(body))
         if record is not None:
-            return responses.one(api, record, target.resource, form, code=201, warnings=decoded.warnings + act.warnings)
+            return api.responses.one(record, target.resource, form, code=201, warnings=decoded.warnings + act.warnings)
     raise errors.Conflict(
         "the object could not be created: its namespace keeps changing, or the generated names are taken. Try again"
     )
 
 
 async def try_create(
-    api: ServerContext,
-    target: Target,
-    requested: dict[str, Any],
-    create_entries: write.EntriesOnCreate,
-    act: WriteRequest,
-    *,
-    size: int,
+    api: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest, size: int
 ) -> Record | None:
     """Creates the object. Returns None if another attempt may succeed."""
-    guards = write.cached_scope_guards(api, target) or await write.scope_guards(api, target)
+    guards = api.scope_guards.cached_guards(target) or await api.scope_guards.guards(target)
     if target.resource.group == csr_signers.GROUP:
         requested = csr_signers.without_requester(target, requested)
     if api.admission.chain.mutates(CREATE, target):
-        object_ = await _mutate(api, target, requested, create_entries, act, size=size)
+        object_ = await _mutate(api, target, requested, create_entries=create_entries, act=act, size=size)
     else:
-        object_ = await api.offload_if_large(size, lambda: _prepare(api, target, requested, create_entries, act))
+        object_ = await api.offloader.offload_if_large(
+            size, lambda: _prepare(api, target, requested, create_entries=create_entries, act=act)
+        )
     if target.resource.group == csr_signers.GROUP:
         object_ = csr_signers.with_requester(act.user, target, object_)
     if target.resource.plural == "pods" and not target.resource.group and object_["spec"].get("nodeName"):
         await api.admission.topology_labels.label_new_pod(object_)
-    if target.resource.group in write_checks.CHECKS:
-        await write_checks.CHECKS[target.resource.group](api, act.user, target, object_, None)
+    if target.resource.group in api.write_checks.by_group:
+        await api.write_checks.by_group[target.resource.group].check(act.user, target, new=object_, old=None)
     if "ownerReferences" in object_["metadata"]:
-        await block_owner_deletion.check(api, act.user, target, object_, None)
-        await owner_reference_warnings.check(api, act, target, object_, None)
+        await api.write_checks.check_owner_references(act, target, new=object_, old=None)
     if service_claims.has_claims(target.resource):
-        await service_allocation.allocate(api, target.resource, object_)
+        await api.service_allocator.allocate(target.resource, object_)
     if not api.admission.chain.validators:
-        return await _commit(api, target, object_, guards, NO_REQUIREMENTS, requested, is_dry_run=act.is_dry_run)
+        return await _commit(
+            api, target, object_, guards=guards, terms=NO_REQUIREMENTS, requested=requested, is_dry_run=act.is_dry_run
+        )
     terms = await api.admission.phases.validate_create(
         target, object_, act, name=requested["metadata"].get("name") or "", size=size
     )
     try:
-        return await _commit(api, target, object_, guards, terms, requested, is_dry_run=act.is_dry_run)
+        return await _commit(api, target, object_, guards=guards, terms=terms, requested=requested, is_dry_run=act.is_dry_run)
     finally:
         terms.release()
 
@@ -92,10 +94,10 @@ async def _commit(
     api: ServerContext,
     target: Target,
     object_: dict[str, Any],
+    *,
     guards: tuple[Guard, ...],
     terms: CommitRequirements,
     requested: dict[str, Any],
-    *,
     is_dry_run: bool,
 ) -> Record | None:
     meta, value, enter = object_["metadata"], object_codec.stored(object_), terms.enter
@@ -109,7 +111,7 @@ async def _commit(
         enter, guards = claimed.enter + enter, guards + claimed.guards
     if "ownerReferences" in meta:  # a new object is not being deleted, so it has no other index entries
         enter = (*index_entries.entries_of(key, object_codec.meta(value)), *enter)
-    stored = await version_conversion.stored(api, target.resource, value) if target.resource.is_converted else value
+    stored = await api.version_converter.stored(target.resource, value) if target.resource.is_converted else value
     outcome = await api.store.commit(new(key, stored, add_entries=enter, guards=guards))
     if not isinstance(outcome, FailedGuards):
         return Record(key, value, Revision(outcome))
@@ -119,37 +121,36 @@ async def _commit(
 
 
 async def _mutate(
-    api: ServerContext,
-    target: Target,
-    requested: dict[str, Any],
-    create_entries: write.EntriesOnCreate,
-    act: WriteRequest,
-    *,
-    size: int,
+    api: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest, size: int
 ) -> dict[str, Any]:
     """Returns the object after mutating admission. Fields that admission adds have no field manager."""
     object_ = {**requested, "metadata": dict(requested["metadata"])}
     rules, now = api.kinds.rules(target.resource), api.timestamp()
-    entries = await api.offload_if_large(
-        size, lambda: write.set_defaults(rules, object_, target.namespace or "", create_entries, now)
+    entries = await api.offloader.offload_if_large(
+        size,
+        lambda: write_strategy.set_defaults(
+            rules, object_, namespace=target.namespace or "", create_entries=create_entries, now=now
+        ),
     )
     mutated = await api.admission.phases.mutate_create(target, object_, act, size=size)
     mutated = {**mutated, "metadata": dict(mutated["metadata"])}
     _check_path(mutated, target)
     if not act.is_dry_run:
         _check_no_resource_version(mutated)
-    return await api.offload_if_large(size, lambda: _prepare(api, target, mutated, lambda *_: entries, act))
+    return await api.offloader.offload_if_large(
+        size, lambda: _prepare(api, target, mutated, create_entries=lambda *_: entries, act=act)
+    )
 
 
 def _prepare(
-    api: ServerContext, target: Target, requested: dict[str, Any], create_entries: write.EntriesOnCreate, act: WriteRequest
+    api: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest
 ) -> dict[str, Any]:
     """Returns the object ready to be stored. Raises `Invalid` if its kind's validation fails."""
     meta = dict(requested["metadata"])
     object_ = {**requested, "metadata": meta}
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = names.generate_name(meta["generateName"], api.random)
-    write.prepare_create(api, target.resource, object_, target.namespace or "", create_entries)
+    api.preparer.prepare_create(target.resource, object_, namespace=target.namespace or "", create_entries=create_entries)
     rules = api.kinds.rules(target.resource)
     problems = rules.validate_create(object_)
     if problems:

@@ -15,14 +15,15 @@ from probate.api.ownership import ObjectMeta
 from probate.kinds.shared import system_priority_classes
 from probate.server import api_errors
 from probate.server.admission.admission_attributes import WriteRequest
-from probate.server.codec import delete_options, negotiation, object_codec, responses, version_conversion
+from probate.server.codec import delete_options, negotiation, object_codec
 from probate.server.codec.delete_options import DeleteOptions
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.objects import deletion
 from probate.server.objects.deletion import DeletionPlan
 from probate.server.ownership import namespace_content
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.storage import storage_keys
 from probate.store.contract import EmptyRange, FailedGuards, Record, Revision
 
@@ -51,17 +52,17 @@ _JOB_WARNING = (
 )
 
 
-async def delete(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def delete(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a DELETE of one object."""
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
-    options = await api.offload_if_large(len(body), lambda: delete_options.read(body, media, request.query))
+    options = await api.offloader.offload_if_large(len(body), lambda: delete_options.read(body, media, request.query))
     if options.is_unsafe:
         from probate.server.verbs import unsafe_delete  # noqa: PLC0415 rarely used
 
         return await unsafe_delete.remove(api, request.user, target)
     act = WriteRequest(request.user, options)
-    response = await delete_object(api, target, options, form, act)
+    response = await delete_object(api, target, options, form=form, act=act)
     return response._replace(warnings=default_policy_warnings(target.resource, options) + act.warnings)
 
 
@@ -78,9 +79,9 @@ async def delete_object(
     api: ServerContext,
     target: Target,
     options: DeleteOptions,
+    *,
     form: Form,
     act: WriteRequest | None,
-    *,
     request_name: str | None = None,
 ) -> Response:
     """Deletes one object. Retries if it is modified concurrently.
@@ -96,7 +97,9 @@ async def delete_object(
     ):
         options = options._replace(policy=PropagationPolicy.FOREGROUND)  # as Kubernetes does, for namespaces only
     for _ in range(MAX_TRIES):
-        response = await _attempt(api, target, options, form, act, target.name if request_name is None else request_name)
+        response = await _attempt(
+            api, target, options, form=form, act=act, request_name=target.name if request_name is None else request_name
+        )
         if response is not None:
             return response
     raise api_errors.modified(target.resource, target.name)
@@ -110,35 +113,35 @@ def _check_not_protected(target: Target) -> None:
 
 
 async def _attempt(
-    api: ServerContext, target: Target, options: DeleteOptions, form: Form, act: WriteRequest | None, request_name: str
+    api: ServerContext, target: Target, options: DeleteOptions, *, form: Form, act: WriteRequest | None, request_name: str
 ) -> Response | None:
     """Returns the response, or None if the object was modified concurrently."""
     current = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
     if current is None:
         raise api_errors.not_found(target.resource, target.name)
     meta = object_codec.meta(current.value)
-    check_preconditions(target.resource, current, meta, options)
+    check_preconditions(target.resource, current, meta, options=options)
     has_content = await namespace_content.has_content(api.store, target.resource, current)
-    plan = deletion.plan_delete(target.resource, current, meta, options.wish, api.clock.now(), has_content=has_content)
+    plan = deletion.plan_delete(target.resource, current, meta, wish=options.wish, now=api.clock.now(), has_content=has_content)
     if act is not None and plan.txn is not None and api.admission.phases.handles_delete(target):
-        [served] = await version_conversion.served(api, target.resource, [current])
+        [served] = await api.version_converter.served(target.resource, [current])
         (await api.admission.phases.admit_delete(target, served, act, name=request_name)).release()
-    if api.audit is not None and plan.txn is not None and not options.is_dry_run:
-        api.audit.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, meta.uid)
+    if api.audit.log is not None and plan.txn is not None and not options.is_dry_run:
+        api.audit.log.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, uid=meta.uid)
     committed = plan if options.is_dry_run else await commit_plan(api, plan)
     if committed is None:
         return None
     if committed.removes and not plan.removes_after_marking:
-        return _removed_response(api, target, committed.record, meta, form)
-    shown = await version_conversion.shown(api, target.resource, [committed.record])
+        return _removed_response(api, target, committed.record, meta=meta, form=form)
+    shown = await api.version_converter.shown(target.resource, [committed.record])
     if not shown:
         return _status_response(target, meta)
-    return responses.one(
-        api, shown[0], target.resource, form, code=202 if options.orphan_dependents is False and not committed.removes else 200
+    return api.responses.one(
+        shown[0], target.resource, form, code=202 if options.orphan_dependents is False and not committed.removes else 200
     )
 
 
-def check_preconditions(resource: Resource, current: Record, meta: ObjectMeta, options: DeleteOptions) -> None:
+def check_preconditions(resource: Resource, current: Record, meta: ObjectMeta, *, options: DeleteOptions) -> None:
     """Raises `Conflict` unless the uid and resourceVersion preconditions hold."""
     if options.uid and options.uid != meta.uid:
         reason = f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.uid})"
@@ -178,9 +181,9 @@ async def _is_gone(api: ServerContext, key: str, uid: str) -> bool:
     return latest is None or object_codec.meta(latest.value).uid != uid
 
 
-def _removed_response(api: ServerContext, target: Target, record: Record, meta: ObjectMeta, form: Form) -> Response:
+def _removed_response(api: ServerContext, target: Target, record: Record, *, meta: ObjectMeta, form: Form) -> Response:
     if str(target.resource.group_resource) in KINDS_RETURNED_ON_DELETE or target.resource.group == "resource.k8s.io":
-        return responses.one(api, record, target.resource, form)
+        return api.responses.one(record, target.resource, form)
     return _status_response(target, meta)
 
 

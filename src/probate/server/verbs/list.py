@@ -12,11 +12,12 @@ from probate.core import errors
 from probate.server import query
 from probate.server.codec import negotiation, object_codec, responses, version_conversion
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.objects import damage_reports, list_snapshot, selector_filter
 from probate.server.objects.list_cache import CachedList, LargeListSlot, ListKey
 from probate.server.objects.selector_filter import SelectorFilter
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.storage import storage_keys
 from probate.store.contract import DamagedRecord, Record, Revision, Store
 
@@ -43,10 +44,10 @@ class ListPage(NamedTuple):
     damaged: tuple[DamagedRecord, ...] = ()  # not in `records`
 
 
-async def list_(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def list_(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Returns the objects that match, up to the limit."""
     options = query.list_options(request.query)
-    selector = await selector_filter.parse_filter(api, target, options)
+    selector = await selector_filter.parse_filter(target, options, rules=api.kinds.rules(target.resource), offloader=api.offloader)
     prefix = storage_keys.namespace_range(target.resource, target.namespace)
     start = await list_snapshot.resolve_start(api.store, options, prefix)
     if (
@@ -55,21 +56,21 @@ async def list_(api: ServerContext, request: Request, target: Target, form: Form
         and start == list_snapshot.START_NOW
         and not version_conversion.may_differ(target.resource)
     ):
-        return await _unfiltered_list(api, target.resource, prefix, options.limit)
-    page = await collect_list(api, target.resource, prefix, selector, start, options.limit)
-    remaining = await _remaining(api.store, prefix, start, page) if selector.is_everything else None
+        return await _unfiltered_list(api, target.resource, prefix, limit=options.limit)
+    page = await collect_list(api, target.resource, prefix, selector=selector, start=start, limit=options.limit)
+    remaining = await _remaining(api.store, prefix, start, page=page) if selector.is_everything else None
     if not selector.needs_served_version:
-        page = page._replace(records=await version_conversion.served(api, target.resource, page.records))
-    continue_ = list_snapshot.continue_token(page.revision, page.last, prefix, remaining) if page.last else ""
-    shape = functools.partial(responses.many, api, page.records, target.resource, form)
-    response = await api.offload_if_large(
+        page = page._replace(records=await api.version_converter.served(target.resource, page.records))
+    continue_ = list_snapshot.continue_token(page.revision, page.last, prefix, following=remaining) if page.last else ""
+    shape = functools.partial(api.responses.many, page.records, target.resource, form)
+    response = await api.offloader.offload_if_large(
         responses.weight(page.records, form),
         lambda: shape(revision=page.revision, continue_=continue_, remaining=remaining),
     )
     return response._replace(warnings=damage_reports.warnings(page.damaged)) if page.damaged else response
 
 
-async def _unfiltered_list(api: ServerContext, resource: Resource, prefix: str, limit: int) -> Response:
+async def _unfiltered_list(api: ServerContext, resource: Resource, prefix: str, *, limit: int) -> Response:
     """Fast path: the current list without selectors or conversion, from the list cache if nothing in its range has changed.
 
     Equals the uncached list; tested in tests/unit/server/objects/test_list_cache.py.
@@ -78,20 +79,22 @@ async def _unfiltered_list(api: ServerContext, resource: Resource, prefix: str, 
     unchanged = api.store.unchanged_since(prefix)
     cached = api.list_cache.get(list_key, unchanged)
     if cached is None or unchanged is None:
-        page = await collect_list(api, resource, prefix, selector_filter.EVERYTHING, list_snapshot.START_NOW, limit)
-        remaining = await _remaining(api.store, prefix, list_snapshot.START_NOW, page)
+        page = await collect_list(
+            api, resource, prefix, selector=selector_filter.EVERYTHING, start=list_snapshot.START_NOW, limit=limit
+        )
+        remaining = await _remaining(api.store, prefix, list_snapshot.START_NOW, page=page)
         warnings = damage_reports.warnings(page.damaged)
         cached = CachedList(object_codec.items(page.records, resource), page.revision, page.last, remaining, warnings)
         api.list_cache.put(list_key, cached)
         revision = page.revision
     else:
         revision = unchanged.now
-    continue_ = list_snapshot.continue_token(revision, cached.last, prefix, cached.remaining) if cached.last else ""
+    continue_ = list_snapshot.continue_token(revision, cached.last, prefix, following=cached.remaining) if cached.last else ""
     body = object_codec.listing(resource, cached.items, revision=revision, continue_=continue_, remaining=cached.remaining)
     return Response(200, body, warnings=cached.warnings)
 
 
-async def _remaining(store: Store, prefix: str, start: list_snapshot.ListStart, page: ListPage) -> int | None:
+async def _remaining(store: Store, prefix: str, start: list_snapshot.ListStart, *, page: ListPage) -> int | None:
     """Returns how many objects follow this page at its revision; None if there are none, or if counting is expensive."""
     if not page.last:
         return None
@@ -106,7 +109,7 @@ async def _remaining(store: Store, prefix: str, start: list_snapshot.ListStart, 
 
 
 async def collect_list(
-    api: ServerContext, resource: Resource, prefix: str, selector: SelectorFilter, start: list_snapshot.ListStart, limit: int
+    api: ServerContext, resource: Resource, prefix: str, *, selector: SelectorFilter, start: list_snapshot.ListStart, limit: int
 ) -> ListPage:
     """Collects the first `limit` objects that match (0: all). At most MAX_LARGE large lists are read at once; others wait.
 
@@ -114,7 +117,7 @@ async def collect_list(
     """
     slot = api.large_list_limit.begin()
     try:
-        return await _collect(api, resource, prefix, selector, start, limit, slot)
+        return await _collect(api, resource, prefix, selector=selector, start=start, limit=limit, slot=slot)
     except errors.Gone as gone:
         if not start.after:
             raise
@@ -127,6 +130,7 @@ async def _collect(
     api: ServerContext,
     resource: Resource,
     prefix: str,
+    *,
     selector: SelectorFilter,
     start: list_snapshot.ListStart,
     limit: int,
@@ -143,7 +147,7 @@ async def _collect(
         )
         at, size = page.revision, _size(page.records)
         chunk = _next_chunk(len(page.records), size)
-        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector)
+        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector=selector)
         damaged += page.damaged_records
         if limit and len(matching) > remaining_limit:
             last = matching[remaining_limit - 1].key
@@ -161,7 +165,7 @@ async def _collect(
 
 
 async def iterate_pages(
-    api: ServerContext, resource: Resource, prefix: str, selector: SelectorFilter, *, first: int
+    api: ServerContext, resource: Resource, prefix: str, *, selector: SelectorFilter, first: int
 ) -> AsyncGenerator[ListPage, None]:
     """Yields all objects that match, page by page, at one revision. The first page has up to `first` records."""
     at: Revision | None = None
@@ -169,7 +173,7 @@ async def iterate_pages(
     while True:
         page = await api.store.scan(prefix, after=after, limit=chunk, at=at)
         at, chunk = page.revision, _next_chunk(len(page.records), _size(page.records))
-        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector)
+        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector=selector)
         if not page.has_more:
             yield ListPage(matching, at, "", page.damaged_records)
             return
@@ -187,10 +191,10 @@ def _next_chunk(number: int, size: int) -> int:
     return max(1, min(MAX_CHUNK_RECORDS, TARGET_CHUNK_BYTES * number // size)) if size else MAX_CHUNK_RECORDS
 
 
-async def _matching(api: ServerContext, resource: Resource, records: list[Record], selector: SelectorFilter) -> list[Record]:
+async def _matching(api: ServerContext, resource: Resource, records: list[Record], *, selector: SelectorFilter) -> list[Record]:
     matching, size = [], 0
     if selector.needs_served_version:
-        records = await version_conversion.served(api, resource, records)
+        records = await api.version_converter.served(resource, records)
     for record in records:
         if selector.matches(record.value):
             matching.append(record)

@@ -17,11 +17,12 @@ from probate.lib import jsonpatch, mergepatch
 from probate.server import api_errors, query
 from probate.server.admission.admission_attributes import UPDATE, WriteRequest
 from probate.server.codec import field_validation as codec_field_validation
-from probate.server.codec import negotiation, object_codec, patch_result, request_body, responses, version_conversion
+from probate.server.codec import negotiation, object_codec, patch_result, request_body
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
-from probate.server.objects import managed_fields, path_identity, write
+from probate.server.context import ServerContext
+from probate.server.objects import managed_fields, path_identity
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.verbs import apply, update
 from probate.store.contract import Record
 
@@ -44,26 +45,28 @@ class Patch(NamedTuple):
     problems: list[str]
 
 
-async def patch(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def patch(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a PATCH."""
     options = query.write_options(request.query, "PatchOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if media == apply.MEDIA_TYPE:
-        return await apply.apply(api, request, target, form)
+        return await apply.apply(api, request, target, form=form)
     if "force" in request.query:
         reason = "may not be specified for non-apply patch"
         raise api_errors.invalid_options("PatchOptions", [field_errors.forbidden(FieldPath("force"), reason)])
     body, manager = await request.read_body(), managed_fields.field_manager(request, options.field_manager)
-    parsed = await api.offload_if_large(len(body), lambda: parse_patch(body, media, target.resource, options.field_validation))
+    parsed = await api.offloader.offload_if_large(
+        len(body), lambda: parse_patch(body, media, target.resource, field_validation=options.field_validation)
+    )
     act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        warnings, record = await _attempt(api, target, parsed, act, manager, size=len(body))
+        warnings, record = await _attempt(api, target, parsed, act=act, manager=manager, size=len(body))
         if record is not None:
-            return responses.one(api, record, target.resource, form, warnings=warnings + act.warnings)
+            return api.responses.one(record, target.resource, form, warnings=warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
-def parse_patch(body: bytes, media: str, resource: Resource, field_validation: str) -> Patch:
+def parse_patch(body: bytes, media: str, resource: Resource, *, field_validation: str) -> Patch:
     """Parses the patch in a body of this media type. Raises `UnsupportedMediaType` or `BadRequest`."""
     supported = [JSON_PATCH, MERGE_PATCH] + ([] if resource.is_custom else [STRATEGIC_MERGE_PATCH]) + [apply.MEDIA_TYPE]
     if media not in supported:
@@ -88,20 +91,20 @@ def parse_patch(body: bytes, media: str, resource: Resource, field_validation: s
 
 
 async def _attempt(
-    api: ServerContext, target: Target, patch: Patch, act: WriteRequest, manager: str, *, size: int
+    api: ServerContext, target: Target, patch: Patch, *, act: WriteRequest, manager: str, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
-    current = await version_conversion.read(api, target)
+    current = await api.version_converter.read(target)
     if current is None:
         raise api_errors.not_found(target.resource, target.name)
     act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    parsed = await api.offload_if_large(
-        size + len(current.value), lambda: _patched_object(api, target, current, patch, act, manager)
+    parsed = await api.offloader.offload_if_large(
+        size + len(current.value), lambda: _patched_object(api, target, current, patch=patch, act=act, manager=manager)
     )
-    return parsed.warnings, await write.admit_and_commit(api, target, current, parsed.object, act)
+    return parsed.warnings, await api.writer.admit_and_commit(target, current, parsed.object, act=act)
 
 
 def _patched_object(
-    api: ServerContext, target: Target, current: Record, patch: Patch, act: WriteRequest, manager: str
+    api: ServerContext, target: Target, current: Record, *, patch: Patch, act: WriteRequest, manager: str
 ) -> request_body.Read:
     """Returns the patched object, ready to be committed. Raises `Conflict` if the patch names another resourceVersion."""
     old = object_codec.loaded(current, target.resource)
@@ -116,9 +119,8 @@ def _patched_object(
     update.set_resource_version(patched["metadata"], old["metadata"], target.resource)
     if patched["metadata"]["resourceVersion"] not in {"", old["metadata"]["resourceVersion"]}:
         raise api_errors.modified(target.resource, target.name)
-    write.prepare_update(
-        api, target, patched, old, managed_fields.entries_on_update(api.kinds, target, patched, old, manager, api.timestamp()), act
-    )
+    entries = managed_fields.entries_on_update(api.kinds, target, manager, new=patched, old=old, now=api.timestamp())
+    api.preparer.prepare_update(target, patched, old, update_entries=entries, act=act)
     return parsed
 
 

@@ -23,8 +23,9 @@ from probate.core.logs import facts
 from probate.server import api_errors
 from probate.server.authz import authorization_attributes
 from probate.server.codec import delete_options
-from probate.server.context import Response, ServerContext
+from probate.server.context import ServerContext
 from probate.server.request import Target
+from probate.server.response import Response
 from probate.server.storage import index_entries, storage_keys
 from probate.store import contract, pagination
 from probate.store.contract import FailedGuards, Revision, Store

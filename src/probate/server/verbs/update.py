@@ -5,7 +5,6 @@ For a few kinds, as in Kubernetes, it creates the object if it does not exist.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from probate.api import metadata
@@ -14,11 +13,12 @@ from probate.core import errors
 from probate.server import api_errors, query
 from probate.server.admission.admission_attributes import UPDATE, WriteRequest
 from probate.server.authz import authorization_attributes
-from probate.server.codec import negotiation, object_codec, request_body, responses, version_conversion
+from probate.server.codec import negotiation, object_codec, request_body
 from probate.server.codec.negotiation import Form
-from probate.server.context import Response, ServerContext
-from probate.server.objects import managed_fields, path_identity, write
+from probate.server.context import ServerContext
+from probate.server.objects import managed_fields, path_identity, write_strategy
 from probate.server.request import Request, Target
+from probate.server.response import Response
 from probate.server.verbs import create
 from probate.store.contract import Record
 
@@ -26,29 +26,32 @@ MAX_TRIES = 20
 """Attempts of an update without resourceVersion after concurrent modifications, or of one whose allocated addresses are taken."""
 
 
-async def update(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+async def update(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a PUT."""
     options = query.write_options(request.query, "UpdateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(target.resource)
-    decoded = await api.offload_if_large(
-        len(body), lambda: request_body.read_object(body, media, target.resource, rules, options.field_validation)
+    decoded = await api.offloader.offload_if_large(
+        len(body),
+        lambda: request_body.read_object(body, media, target.resource, rules=rules, field_validation=options.field_validation),
     )
     path_identity.check_identity(decoded.object["metadata"], target)
     manager = managed_fields.field_manager(request, options.field_manager)
     act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        current = await version_conversion.read(api, target)
-        attempt = _create if current is None else functools.partial(_replace, current)
-        record = await attempt(api, target, decoded.object, manager, act, size=len(body))
+        current = await api.version_converter.read(target)
+        if current is None:
+            record = await _create(api, target, decoded.object, manager=manager, act=act, size=len(body))
+        else:
+            record = await _replace(api, target, current, requested=decoded.object, manager=manager, act=act, size=len(body))
         if record is not None:
             warnings = decoded.warnings + act.warnings
-            return responses.one(api, record, target.resource, form, code=201 if current is None else 200, warnings=warnings)
+            return api.responses.one(record, target.resource, form, code=201 if current is None else 200, warnings=warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
 async def _create(
-    api: ServerContext, target: Target, requested: dict[str, Any], manager: str, act: WriteRequest, *, size: int
+    api: ServerContext, target: Target, requested: dict[str, Any], *, manager: str, act: WriteRequest, size: int
 ) -> Record | None:
     """Creates the object if its kind allows create on update. Returns None if another request has created it concurrently."""
     resource, uid = target.resource, requested["metadata"].get("uid")
@@ -59,40 +62,39 @@ async def _create(
     await api.authorizer.check(act.user, authorization_attributes.for_create(target))
     try:
         return await create.try_create(
-            api, target, requested, managed_fields.entries_on_create(api.kinds, target, manager), act, size=size
+            api, target, requested, create_entries=managed_fields.entries_on_create(api.kinds, target, manager), act=act, size=size
         )
     except errors.AlreadyExists:
         return None
 
 
 async def _replace(
-    current: Record, api: ServerContext, target: Target, requested: dict[str, Any], manager: str, act: WriteRequest, *, size: int
+    api: ServerContext, target: Target, current: Record, *, requested: dict[str, Any], manager: str, act: WriteRequest, size: int
 ) -> Record | None:
     """Updates the object. Returns None if it was modified concurrently."""
     act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    new = await api.offload_if_large(
-        size + len(current.value), lambda: _updated_object(api, target, current, requested, manager, act)
+    new = await api.offloader.offload_if_large(
+        size + len(current.value), lambda: _updated_object(api, target, current, requested=requested, manager=manager, act=act)
     )
-    return await write.admit_and_commit(api, target, current, new, act)
+    return await api.writer.admit_and_commit(target, current, new, act=act)
 
 
 def _updated_object(
-    api: ServerContext, target: Target, current: Record, requested: dict[str, Any], manager: str, act: WriteRequest
+    api: ServerContext, target: Target, current: Record, *, requested: dict[str, Any], manager: str, act: WriteRequest
 ) -> dict[str, Any]:
     old = object_codec.loaded(current, target.resource)
     new = {**requested, "metadata": dict(requested["metadata"])}
     set_resource_version(new["metadata"], old["metadata"], target.resource)
     _check_preconditions(new, old, target)
-    write.prepare_update(
-        api, target, new, old, managed_fields.entries_on_update(api.kinds, target, new, old, manager, api.timestamp()), act
-    )
+    entries = managed_fields.entries_on_update(api.kinds, target, manager, new=new, old=old, now=api.timestamp())
+    api.preparer.prepare_update(target, new, old, update_entries=entries, act=act)
     return new
 
 
 def set_resource_version(new: dict[str, Any], old: dict[str, Any], resource: Resource) -> None:
     """Sets the current resourceVersion on an update that has none, if the kind allows unconditional updates."""
     if path_identity.is_unconditional(new.get("resourceVersion")):
-        new["resourceVersion"] = old["resourceVersion"] if write.allows_unconditional_update(resource) else ""
+        new["resourceVersion"] = old["resourceVersion"] if write_strategy.allows_unconditional_update(resource) else ""
 
 
 def _check_preconditions(new: dict[str, Any], old: dict[str, Any], target: Target) -> None:

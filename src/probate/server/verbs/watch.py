@@ -18,16 +18,18 @@ import orjson
 from probate.api import status
 from probate.core import errors
 from probate.core.aio import tasks
+from probate.core.aio.offloader import LARGE_BYTES
 from probate.core.clock import Clock
 from probate.http.memory_limits import MemoryShare
 from probate.server import query
 from probate.server.codec import negotiation, version_conversion
 from probate.server.codec.negotiation import Form
-from probate.server.context import LARGE_BYTES, ServerContext, StreamingResponse, StreamSink
+from probate.server.context import ServerContext
 from probate.server.objects import list_snapshot, selector_filter
 from probate.server.objects.selector_filter import SelectorFilter
 from probate.server.query import ListOptions
 from probate.server.request import Request, Target
+from probate.server.response import StreamingResponse, StreamSink
 from probate.server.storage import storage_keys
 from probate.server.verbs import list as listing
 from probate.server.verbs import watch_rows
@@ -45,13 +47,13 @@ FIRST_PAGE_RECORDS = 8
 """Initial objects that are read first: their size is still unknown, and a client may read slowly."""
 
 
-async def watch(api: ServerContext, request: Request, target: Target, form: Form) -> StreamingResponse:
+async def watch(api: ServerContext, request: Request, target: Target, *, form: Form) -> StreamingResponse:
     """Handles a watch. The stream ends after the requested time, at most MAX_WATCH_SECONDS."""
     options = query.list_options({**request.query, "watch": ["1"]})
-    selector = await selector_filter.parse_filter(api, target, options)
+    selector = await selector_filter.parse_filter(target, options, rules=api.kinds.rules(target.resource), offloader=api.offloader)
     if options.resource_version:
         list_snapshot.parse_resource_version(options.resource_version)
-    session = _Session(target, form, options, selector)
+    session = _Session(target, form, options, selector=selector)
     with session.reserve_memory(api):  # rejects the watch before the stream begins
         media = negotiation.PROTOBUF_WATCH if form.is_protobuf else negotiation.JSON
         return StreamingResponse(_with_error_event(api, session), media, attach=session.attach)
@@ -60,7 +62,7 @@ async def watch(api: ServerContext, request: Request, target: Target, form: Form
 class _Session:
     """One watch: its target and options, and the sink of its stream if the connection has one."""
 
-    def __init__(self, target: Target, form: Form, options: ListOptions, selector: SelectorFilter) -> None:
+    def __init__(self, target: Target, form: Form, options: ListOptions, *, selector: SelectorFilter) -> None:
         self.target = target
         self.form = form
         self.options = options
@@ -95,26 +97,26 @@ async def _with_error_event(api: ServerContext, session: _Session) -> AsyncGener
 
 async def _events(api: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
     options, selector, resource = session.options, session.selector, session.target.resource
-    encoder = WatchEventEncoder(api, resource, session.form, selector)
+    encoder = WatchEventEncoder(api, resource, session.form, selector=selector)
     prefix = storage_keys.namespace_range(session.target.resource, session.target.namespace)
     after, sends_initial = await _start(api, options)
     if sends_initial:
-        async with aclosing(listing.iterate_pages(api, resource, prefix, selector, first=FIRST_PAGE_RECORDS)) as pages:
+        async with aclosing(listing.iterate_pages(api, resource, prefix, selector=selector, first=FIRST_PAGE_RECORDS)) as pages:
             async for page in pages:
                 after = page.revision
                 shown = (
-                    page.records if selector.needs_served_version else await version_conversion.served(api, resource, page.records)
+                    page.records if selector.needs_served_version else await api.version_converter.served(resource, page.records)
                 )
                 for records in _split(shown):
-                    yield await _initial_chunk(api, encoder, records, session.form)
+                    yield await _initial_chunk(api, encoder, records, form=session.form)
         if options.sends_initial_events and options.wants_bookmarks:
             yield encoder.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or MAX_WATCH_SECONDS, MAX_WATCH_SECONDS)
     async with api.store.watch(prefix, after=after) as changes, _BookmarkTimer(api.clock, changes, seconds) as timer:
         changes.set_handler(_DirectWriter(session, encoder, timer).tell)
         async for batch in changes:
-            events = await version_conversion.events(api, resource, batch)
-            if events and (chunk := await _change_chunk(api, encoder, events, session)):
+            events = await api.version_converter.events(resource, batch)
+            if events and (chunk := await _change_chunk(api, encoder, events, session=session)):
                 yield chunk
             if timer.is_due:
                 timer.is_due = False
@@ -124,20 +126,22 @@ async def _events(api: ServerContext, session: _Session) -> AsyncGenerator[bytes
                     return
 
 
-async def _initial_chunk(api: ServerContext, encoder: WatchEventEncoder, records: list[Record], form: Form) -> bytes:
+async def _initial_chunk(api: ServerContext, encoder: WatchEventEncoder, records: list[Record], *, form: Form) -> bytes:
     """Encodes initial objects as ADDED events."""
 
     def write() -> bytes:
         return b"".join([encoder.line(b"ADDED", record.value, record.revision) for record in records])
 
-    return await api.offload_if_large(sum(len(record.value) for record in records), write) if form.is_protobuf else write()
+    return (
+        await api.offloader.offload_if_large(sum(len(record.value) for record in records), write) if form.is_protobuf else write()
+    )
 
 
-async def _change_chunk(api: ServerContext, encoder: WatchEventEncoder, events: Batch, session: _Session) -> bytes:
+async def _change_chunk(api: ServerContext, encoder: WatchEventEncoder, events: Batch, *, session: _Session) -> bytes:
     """Encodes a batch of changes, on a thread if it is large."""
     if (size := watch_rows.encoding_cost(events, session.form)) <= LARGE_BYTES:
         return encoder.batch(events)
-    return await api.offload_if_large(size, lambda: encoder.batch(events))
+    return await api.offloader.offload_if_large(size, lambda: encoder.batch(events))
 
 
 def _split(records: list[Record]) -> Iterator[list[Record]]:

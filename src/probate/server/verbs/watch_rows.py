@@ -35,10 +35,10 @@ def encoding_cost(events: Batch, form: Form) -> int:
 class WatchEventEncoder:
     """Encodes the events of one watcher."""
 
-    def __init__(self, api: ServerContext, resource: Resource, form: Form, selector: SelectorFilter) -> None:
+    def __init__(self, api: ServerContext, resource: Resource, form: Form, *, selector: SelectorFilter) -> None:
         self._resource = resource
         self._form = form
-        self._api = api
+        self._responses = api.responses
         self._selector = selector
         self._is_table = form.shape == "Table"
         self._has_columns = False  # only the first table of a watch names the columns
@@ -100,7 +100,7 @@ class WatchEventEncoder:
         return event(b"BOOKMARK", orjson.dumps(bookmark_object), self._form)
 
     def _table(self, record: Record, revision: Revision) -> dict[str, Any]:
-        table = responses.table_of(self._api, [record], self._resource, self._form, revision=revision)
+        table = self._responses.table_of([record], self._resource, self._form, revision=revision)
         if self._has_columns:
             table["columnDefinitions"] = None
         self._has_columns = True

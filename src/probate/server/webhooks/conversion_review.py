@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import orjson
 
 from probate.api.objects import Object
 from probate.core import errors
+from probate.core.aio.offloader import Offloader
 from probate.server.webhooks import endpoints
 from probate.server.webhooks.endpoints import Services, Unreachable
 from probate.server.webhooks.https_client import Outbound
@@ -18,16 +19,12 @@ MAX_OBJECTS, MAX_BYTES = 500, 2 * 1024 * 1024
 _MUTABLE = ("labels", "annotations")
 
 
-Apart = Callable[[int, Callable[[], list[Object]]], Awaitable[list[Object]]]
-"""Runs large work off the event loop: `Api.apart`."""
-
-
 class Converter:
     """Calls the conversion webhooks of CustomResourceDefinitions."""
 
-    def __init__(self, outbound: Outbound, services: Callable[[], Services], new_uid: Callable[[], str], apart: Apart) -> None:
+    def __init__(self, outbound: Outbound, services: Services, *, new_uid: Callable[[], str], offloader: Offloader) -> None:
         self._outbound = outbound
-        self._apart = apart
+        self._offloader = offloader
         self._services = services
         self._new_uid = new_uid
 
@@ -45,7 +42,7 @@ class Converter:
 
     async def _call_webhook(self, definition: Object, objects: list[bytes], wanted: str) -> list[Object]:
         webhook = definition["spec"]["conversion"]["webhook"]
-        endpoint = endpoints.find(webhook["clientConfig"], self._services())
+        endpoint = endpoints.find(webhook["clientConfig"], self._services)
         versions = webhook.get("conversionReviewVersions") or ["v1"]
         version = next((one for one in versions if one in {"v1", "v1beta1"}), "v1")
         uid = self._new_uid()
@@ -56,7 +53,9 @@ class Converter:
             answer = await self._outbound.post(endpoint, body, seconds=SECONDS)
         except Unreachable as error:
             raise Unreachable(f'Post "{endpoint.url}?timeout={SECONDS:g}s": {error}') from None
-        return await self._apart(len(answer) + len(body), lambda: _check_identity(objects, _converted(answer, uid, about), wanted))
+        return await self._offloader.offload_if_large(
+            len(answer) + len(body), lambda: _check_identity(objects, _converted(answer, uid, about), wanted)
+        )
 
 
 class _InvalidResponse(Exception):

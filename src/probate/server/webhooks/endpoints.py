@@ -53,7 +53,7 @@ def find(config: dict[str, Any], known: Services) -> Endpoint:
     """Resolves a `clientConfig`. Raises `Unreachable` for a Service without a configured address."""
     bundle = _bundle(config.get("caBundle") or "")
     if config.get("url"):
-        return _endpoint(config["url"], config["url"], "", bundle)
+        return _endpoint(config["url"], config["url"], "", bundle=bundle)
     service = config.get("service") or {}
     namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
     path = service.get("path") or ""
@@ -65,10 +65,10 @@ def find(config: dict[str, Any], known: Services) -> Endpoint:
             f"{display_url}: service {namespace}/{name} cannot be reached, as there is no cluster network: give clientConfig.url, "
             f"or start the server with --webhook-service {namespace}/{name}:{port}=URL"
         )
-    return _endpoint(url.rstrip("/") + (f"/{path.lstrip('/')}" if path else ""), display_url, dns_name, bundle)
+    return _endpoint(url.rstrip("/") + (f"/{path.lstrip('/')}" if path else ""), display_url, dns_name, bundle=bundle)
 
 
-def _endpoint(url: str, display_url: str, name: str, bundle: str) -> Endpoint:
+def _endpoint(url: str, display_url: str, name: str, *, bundle: str) -> Endpoint:
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:

@@ -63,7 +63,7 @@ class Outbound:
         self._in_flight[pool_key] = self._in_flight.get(pool_key, 0) + 1
         try:
             async with asyncio.timeout(seconds):
-                return await self._post(endpoint, pool_key, body, seconds)
+                return await self._post(endpoint, pool_key, body, seconds=seconds)
         except TimeoutError:
             raise Unreachable("context deadline exceeded: no answer came in time") from None
         except (OSError, ssl.SSLError, httptools.HttpParserError) as error:
@@ -80,7 +80,7 @@ class Outbound:
             connection.writer.transport.abort()
         await asyncio.sleep(0)
 
-    async def _post(self, endpoint: Endpoint, pool_key: _PoolKey, body: bytes, seconds: float) -> bytes:
+    async def _post(self, endpoint: Endpoint, pool_key: _PoolKey, body: bytes, *, seconds: float) -> bytes:
         request = _request(endpoint, body, seconds)
         kept = self._take_pooled(pool_key)
         if kept is not None:

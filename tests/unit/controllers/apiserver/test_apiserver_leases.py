@@ -9,7 +9,7 @@ from probate.api.timestamps import format_time
 from probate.client.resources import LEASES
 from probate.controllers import manager
 from probate.controllers.runtime.context import Server
-from probate.server.bootstrap import rbac_roles
+from support import bootstrap
 from support.workload_cluster import WorkloadCluster, workload_cluster
 
 NAMESPACE = "kube-system"
@@ -44,7 +44,7 @@ async def test_al_1_a_server_holds_its_lease_and_renews_it() -> None:
 
 async def test_al_1_the_lease_of_an_earlier_process_is_replaced_and_deleted_at_the_stop() -> None:
     async with workload_cluster() as stage:
-        await rbac_roles.ensure_roles(stage.server.api)
+        await bootstrap.ensure_roles(stage.server.api)
         old = {"metadata": {"name": "me"}, "spec": {"holderIdentity": "before"}}
         before = await stage.client.create(LEASES, NAMESPACE, old)
         async with manager.run_all(stage.server.api, stage.server.clock, ["identities"], server=Server("me")):

@@ -10,6 +10,7 @@ import pytest
 
 from probate.api.ownership import Action, Outcome
 from probate.controllers.lifecycle.event_ttl import EventTtl
+from probate.controllers.manager import store_backend
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
 from probate.gc.backends.store.store_backend import StoreBackend
@@ -22,7 +23,7 @@ HOUR = 3600.0
 async def expiring(stage: WorkloadCluster, ttl: float = HOUR, backend: StoreBackend | None = None) -> AsyncIterator[EventTtl]:
     """Runs the controller."""
     house, failures = stage.server, list[BaseException]()
-    backend = backend or StoreBackend(house.api)
+    backend = backend or store_backend(house.api)
     life = EventTtl(backend, house.clock, ttl, metrics=house.api.metrics.registry)
     working = tasks.start_supervised(
         ChangeFeedLoop("events", life, backend, clock=house.clock).run(), name="events", on_failure=failures.append
@@ -156,7 +157,7 @@ class ConcurrentWriter(StoreBackend):
     """A backend in which a client writes each Event again when it is about to be deleted, once."""
 
     def __init__(self, stage: WorkloadCluster) -> None:
-        super().__init__(stage.server.api)
+        vars(self).update(vars(store_backend(stage.server.api)))
         self._stage: WorkloadCluster | None = stage
 
     async def execute(self, actions: Sequence[Action]) -> list[Outcome]:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from probate.api.ownership import Finalize, Outcome
+from probate.controllers.manager import store_backend
 from probate.controllers.namespaces.content_deletion import ContentDeletion
 from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.controllers.namespaces.scope_deletion import ScopeDeletion
@@ -20,15 +21,14 @@ from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.gc.backends.store.store_backend import StoreBackend
 from probate.kinds.builtin import catalog
 from probate.server.app import App
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.contract import CommitResult as Committed
 from probate.store.contract import Store, Txn
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 from support.wait_for_objects import condition
 
 NAMESPACES = "/api/v1/namespaces"
@@ -75,7 +75,7 @@ class Site:
         kinds = KindRegistry(store, catalog.load())  # type: ignore[arg-type]
         chooser = random.Random(1)  # noqa: S311
         self.api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
-        self.backend = StoreBackend(self.api)
+        self.backend = store_backend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
         self.loop = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), self.backend, clock), self.backend, clock=clock)
 
@@ -104,7 +104,7 @@ class Site:
 async def site() -> AsyncIterator[Site]:
     store = await open_memory()
     made = Site(Failing(store), FakeClock())
-    await namespaces.ensure_namespaces(made.api)
+    await bootstrap.ensure_namespaces(made.api)
     await made.make(NAMESPACES, "a")
     yield made
     await made.http.aclose()

@@ -281,7 +281,7 @@ async def test_watch_is_recorded_when_it_begins_and_ends(server: RbacServer, qui
 async def test_unexpected_failure_is_recorded_as_panic(
     server: RbacServer, log: AuditLogReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: Any) -> Any:
+    async def fail(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
     monkeypatch.setitem(routing.VERBS, "get", fail)

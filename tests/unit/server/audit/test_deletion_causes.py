@@ -16,8 +16,8 @@ from probate.controllers.registry import BULK_CONTROLLERS, EVENT_TTL
 from probate.core.clock import Clock, FakeClock
 from probate.server.audit import deletion_causes
 from probate.server.audit.deletion_causes import CauseRef, DeletionCauses, DeletionRecord
-from probate.server.bootstrap import rbac_roles
 from probate.settings import Settings
+from support import bootstrap
 from support.audit_logs import METADATA, AuditLogReader, with_audit_log
 from support.in_process_server import running
 from support.rbac_server import RBAC, RbacServer
@@ -36,7 +36,7 @@ async def running_with_controllers(
     async with running(clock=clock, collects=False) as server:
         server.__class__ = RbacServer
         assert isinstance(server, RbacServer)
-        await rbac_roles.ensure_roles(server.api)
+        await bootstrap.ensure_roles(server.api)
         async with run_all(server.api, server.clock, names, settings=Settings(**settings)):
             yield server
 

@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -245,6 +246,13 @@ WRONG: list[tuple[dict[str, str], str]] = [
 ]
 
 
+def opened(settings: Settings, server: InProcessServer) -> AbstractAsyncContextManager[None]:
+    api = server.api
+    return auditing.open_audit_log(
+        settings, api.audit, api.clock, metrics=api.metrics.registry, readiness_checks=api.readiness_checks
+    )
+
+
 @pytest.mark.parametrize(("given", "message"), WRONG)
 async def test_invalid_audit_settings_fail_at_startup(
     server: InProcessServer, quick_path: Path, given: dict[str, str], message: str
@@ -252,15 +260,15 @@ async def test_invalid_audit_settings_fail_at_startup(
     (quick_path / "policy").write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: All}]}")
     settings = Settings(**{name: value.format(folder=quick_path) for name, value in given.items()})  # type: ignore[arg-type]
     with pytest.raises(errors.CannotOpen) as raised:
-        async with auditing.open_audit_log(settings, server.api):
+        async with opened(settings, server):
             pass
     assert message.format(folder=quick_path) in str(raised.value)
 
 
 async def test_settings_configure_rotation(server: InProcessServer, quick_path: Path) -> None:
     settings = Settings(audit_log_path=str(quick_path / "log"), audit_log_maxsize=1, audit_log_maxbackup=1)
-    async with auditing.open_audit_log(settings, server.api):
-        audit = server.api.audit
+    async with opened(settings, server):
+        audit = server.api.audit.log
         assert audit is not None
         for number in range(60):
             await server.request("GET", f"{MAPS}/{'y' * 50_000}", query={"number": number})

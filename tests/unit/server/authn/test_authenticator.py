@@ -33,6 +33,7 @@ from probate.server.authn.oidc import Issuer as Trusted
 from probate.server.authn.oidc import OidcVerifier
 from probate.server.authn.service_accounts import DELETION_GRACE_SECONDS, TokenIssuer
 from probate.server.authn.token_file import TokenFile
+from probate.store.sqlite.store import open_memory
 from support.in_process_server import Response
 from support.oidc_issuer import Issuer, IssuerKey, encode_integer, encoded, es256_token, run_issuer, signing_input
 from support.rbac_server import RbacServer, running_with_rbac
@@ -74,12 +75,14 @@ class AuthenticatingServer(RbacServer):
 @pytest.fixture
 async def server() -> AsyncIterator[AuthenticatingServer]:
     clock = FakeClock(start=1_800_000_000.0)
-    async with running_with_rbac(clock) as server:
+    store = await open_memory()
+    accounts = TokenIssuer(store, clock, key=lambda: PEM)
+    authenticator = RequestAuthenticator(clock, accounts)
+    options: dict[str, Any] = {"store": store, "service_accounts": accounts, "authenticate_token": authenticator.authenticate_token}
+    async with running_with_rbac(clock, **options) as server:
         server.__class__ = AuthenticatingServer
         assert isinstance(server, AuthenticatingServer)
-        server.api.service_accounts = TokenIssuer(server.store, clock, key=lambda: PEM)
-        server.authenticator = RequestAuthenticator(clock, server.api.service_accounts)
-        server.api.authenticate_token = server.authenticator.authenticate_token
+        server.authenticator = authenticator
         await server.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
         yield server
 

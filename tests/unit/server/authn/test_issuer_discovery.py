@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from probate.core.clock import FakeClock
 from probate.server.authn import jwt
 from probate.server.authn.service_accounts import TokenIssuer
+from probate.store.sqlite.store import open_memory
 from support.rbac_server import RbacServer, running_with_rbac
 
 CONFIGURATION, KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
@@ -21,11 +23,11 @@ async def server() -> AsyncIterator[RbacServer]:
         yield item
 
 
-async def test_configuration_names_the_key_set(server: RbacServer) -> None:
-    server.api.service_accounts = TokenIssuer(
-        server.store, server.api.clock, issuer="https://issuer.example.com", jwks_uri="https://x/openid/v1/jwks"
-    )
-    response = await server.request("GET", CONFIGURATION)
+async def test_configuration_names_the_key_set() -> None:
+    store = await open_memory()
+    accounts = TokenIssuer(store, FakeClock(), issuer="https://issuer.example.com", jwks_uri="https://x/openid/v1/jwks")
+    async with running_with_rbac(store=store, service_accounts=accounts) as server:
+        response = await server.request("GET", CONFIGURATION)
     assert (response.code, response.headers["content-type"]) == (200, "application/json")
     assert response.headers["cache-control"] == "public, max-age=3600"
     assert response.json == {
@@ -66,9 +68,10 @@ async def test_only_get_is_allowed(server: RbacServer) -> None:
 @pytest.mark.parametrize(
     "issuer", ["kubernetes/serviceaccount", "http://issuer.example.com", "https://i.example.com?a=b", "https://[x"]
 )
-async def test_non_https_issuer_has_no_discovery(server: RbacServer, issuer: str) -> None:
-    server.api.service_accounts = TokenIssuer(server.store, server.api.clock, issuer=issuer)
-    assert [(await server.request("GET", path)).code for path in (CONFIGURATION, KEYS)] == [404, 404]
+async def test_non_https_issuer_has_no_discovery(issuer: str) -> None:
+    store = await open_memory()
+    async with running_with_rbac(store=store, service_accounts=TokenIssuer(store, FakeClock(), issuer=issuer)) as server:
+        assert [(await server.request("GET", path)).code for path in (CONFIGURATION, KEYS)] == [404, 404]
 
 
 async def test_both_paths_are_listed(server: RbacServer) -> None:

@@ -22,6 +22,7 @@ from probate.server.authn.oidc import OidcVerifier
 from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.token_file import TokenFile
 from probate.store.contract import ReadResult, Store
+from probate.store.sqlite.store import open_memory
 from support.in_process_server import Response
 from support.oidc_issuer import IssuerKey, run_issuer
 from support.rbac_server import RbacServer, running_with_rbac
@@ -79,10 +80,10 @@ class AuthenticatingServer(RbacServer):
 @pytest.fixture
 async def server() -> AsyncIterator[AuthenticatingServer]:
     clock = FakeClock(start=1_800_000_000.0)
-    async with running_with_rbac(clock) as server:
+    store = await open_memory()
+    async with running_with_rbac(clock, store=store, service_accounts=TokenIssuer(store, clock, key=lambda: PEM)) as server:
         server.__class__ = AuthenticatingServer
         assert isinstance(server, AuthenticatingServer)
-        server.api.service_accounts = TokenIssuer(server.store, clock, key=lambda: PEM)
         await server.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
         yield server
 

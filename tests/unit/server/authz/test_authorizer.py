@@ -11,7 +11,7 @@ import pytest
 from probate.api.rbac.cel_authorizer import Attributes
 from probate.api.rbac.users import User
 from probate.server.app import App
-from probate.server.bootstrap import rbac_roles
+from support import bootstrap
 from support.in_process_server import Response
 from support.rbac_server import RBAC, RbacServer, running_with_rbac
 from support.virtual_time_server import in_memory
@@ -387,7 +387,7 @@ class TestEscalation:
 async def test_aggregated_roles_follow_their_parts() -> None:
     async with in_memory("roles") as cluster:
         label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-        await rbac_roles.ensure_roles(cluster.api)
+        await bootstrap.ensure_roles(cluster.api)
         rule = {"verbs": ["get"], "apiGroups": ["acme.com"], "resources": ["things"]}
         created = {"metadata": {"name": "things", "labels": label}, "rules": [rule]}
         assert (await cluster.request("POST", f"{RBAC}/clusterroles", created)).code == 201
@@ -406,7 +406,7 @@ async def test_restart_restores_default_roles(server: RbacServer) -> None:
     await server.request("DELETE", f"{RBAC}/clusterrolebindings/cluster-admin")
     wrong = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
     await server.request("POST", f"{RBAC}/clusterrolebindings", {"metadata": {"name": "cluster-admin"}, "roleRef": wrong})
-    await rbac_roles.ensure_roles(server.api)
+    await bootstrap.ensure_roles(server.api)
     assert (await server.request("GET", f"{RBAC}/clusterroles/view")).json["rules"]
     assert [item["name"] for item in (await server.request("GET", path)).json["subjects"]] == ["system:authenticated"]
     admin = (await server.request("GET", f"{RBAC}/clusterrolebindings/cluster-admin")).json

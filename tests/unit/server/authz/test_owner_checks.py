@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from probate.server.objects.owner_reference_warnings import CheckMode
 from support.in_process_server import Response
+from support.owner_settings import set_owner_warnings
 from support.rbac_server import RbacServer, running_with_rbac
 
 MAPS = "/api/v1/namespaces/a/configmaps"
@@ -112,7 +114,7 @@ async def test_warnings_reveal_nothing_that_the_user_may_not_read(server: RbacSe
 
 
 async def test_reject_setting_refuses_the_write(server: RbacServer) -> None:
-    server.api.owner_check_mode = "refuse"
+    set_owner_warnings(server, CheckMode.REFUSE)
     absent = {"metadata": {"name": "nobody", "uid": "u"}}
     refused = await refer(server, reference(absent))
     assert refused.code == 422
@@ -121,6 +123,6 @@ async def test_reject_setting_refuses_the_write(server: RbacServer) -> None:
 
 
 async def test_off_setting_gives_no_warnings(server: RbacServer) -> None:
-    server.api.owner_check_mode = "off"
+    set_owner_warnings(server, CheckMode.OFF)
     absent = {"metadata": {"name": "nobody", "uid": "u"}}
     assert warning(await refer(server, reference(absent))) == ""

@@ -9,6 +9,7 @@ import pytest
 
 from probate.server.authz.owner_checks import OwnerChecks
 from support.in_process_server import Response
+from support.owner_settings import set_owner_permissions
 from support.rbac_server import RbacServer, running_with_rbac
 
 MAPS = "/api/v1/namespaces/a/configmaps"
@@ -92,7 +93,7 @@ async def test_missing_and_mismatched_owners_get_the_same_error(server: RbacServ
 
 
 async def test_check_can_be_switched_off(server: RbacServer) -> None:
-    server.api.owner_permission_mode = OwnerChecks.NONE
+    set_owner_permissions(server, OwnerChecks.NONE)
     assert (await create(server, dependent(reference()))).code == 201
     less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", body={"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 403
@@ -141,7 +142,7 @@ async def test_owner_of_an_unknown_kind_cannot_be_blocked(server: RbacServer) ->
 
 async def test_non_blocking_reference_takes_a_right_only_if_configured(server: RbacServer) -> None:
     assert (await create(server, dependent(reference(blocks=False), reference(uid="v", blocks=None)))).code == 201
-    server.api.owner_permission_mode = OwnerChecks.ALL
+    set_owner_permissions(server, OwnerChecks.ALL)
     refused = await server.ask_as(
         "ann", "POST", MAPS, body={"metadata": {"name": "y", "ownerReferences": [reference(blocks=None)]}}
     )
@@ -150,7 +151,7 @@ async def test_non_blocking_reference_takes_a_right_only_if_configured(server: R
 
 @pytest.mark.parametrize("owners", [OwnerChecks.BLOCKING, OwnerChecks.ALL])
 async def test_existing_references_may_stay(server: RbacServer, owners: OwnerChecks) -> None:
-    server.api.owner_permission_mode = owners
+    set_owner_permissions(server, owners)
     await server.create("configmaps", "a", dependent(reference()))
     response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", body={"data": {"a": "b"}}, media=MERGE)
     assert response.code == 200

@@ -11,7 +11,7 @@ import pytest
 from probate.api.gvk import GroupVersionKind
 from probate.kinds import validation
 from probate.kinds.flowcontrol import bootstrap_flows
-from probate.server.bootstrap import default_objects
+from support import bootstrap
 from support.in_process_server import InProcessServer, running
 
 FLOWS = f"/apis/{bootstrap_flows.GROUP}/v1"
@@ -24,7 +24,7 @@ MERGE = "application/merge-patch+json"
 @pytest.fixture
 async def server() -> AsyncIterator[InProcessServer]:
     async with running(collects=False) as item:
-        await default_objects.ensure(item.api)
+        await bootstrap.ensure_default_objects(item.api)
         yield item
 
 
@@ -62,14 +62,14 @@ async def test_flow_schemas_name_existing_levels(server: InProcessServer) -> Non
 
 async def test_a_second_start_writes_nothing(server: InProcessServer) -> None:
     before = await server.store.revision()
-    await default_objects.ensure(server.api)
+    await bootstrap.ensure_default_objects(server.api)
     assert await server.store.revision() == before
 
 
 async def test_deleted_objects_are_recreated_at_the_next_start(server: InProcessServer) -> None:
     for path in (f"{SCHEMAS}/exempt", f"{LEVELS}/system"):
         assert (await server.request("DELETE", path)).code == 200
-    await default_objects.ensure(server.api)
+    await bootstrap.ensure_default_objects(server.api)
     for path in (f"{SCHEMAS}/exempt", f"{LEVELS}/system"):
         await result(server, path)
 
@@ -90,7 +90,7 @@ async def test_changed_objects_are_restored_unless_annotated(
     path = f"{LEVELS}/{name}"
     annotations = {bootstrap_flows.AUTO_UPDATE: annotation}
     await change(server, path, {"metadata": {"annotations": annotations}, "spec": {"limited": {"nominalConcurrencyShares": 7}}})
-    await default_objects.ensure(server.api)
+    await bootstrap.ensure_default_objects(server.api)
     level = await result(server, path)
     assert (level["spec"]["limited"]["nominalConcurrencyShares"] == 7) is is_kept
     assert level["metadata"]["annotations"][bootstrap_flows.AUTO_UPDATE] == ("false" if is_kept else "true")
@@ -100,7 +100,7 @@ async def test_changed_objects_are_restored_unless_annotated(
 async def test_unchanged_objects_follow_new_defaults(server: InProcessServer) -> None:
     path = f"{SCHEMAS}/probes"
     await change(server, path, {"metadata": {"annotations": None}})
-    await default_objects.ensure(server.api)
+    await bootstrap.ensure_default_objects(server.api)
     assert (await result(server, path))["metadata"]["annotations"] == {bootstrap_flows.AUTO_UPDATE: "true"}
 
 
@@ -115,5 +115,5 @@ def test_flows_have_no_problems() -> None:
 async def test_starting_does_not_modify_the_seeds() -> None:
     before = copy.deepcopy(bootstrap_flows.bootstrap_objects())
     async with running(collects=False) as server:
-        await default_objects.ensure(server.api)
+        await bootstrap.ensure_default_objects(server.api)
     assert bootstrap_flows.bootstrap_objects() == before

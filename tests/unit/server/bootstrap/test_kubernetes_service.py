@@ -9,6 +9,7 @@ import pytest
 
 from probate.core import errors
 from probate.server.bootstrap import kubernetes_service
+from support import bootstrap
 from support.in_process_server import InProcessServer, running
 
 PLACE = "/api/v1/namespaces/default"
@@ -23,7 +24,7 @@ async def result(server: InProcessServer, path: str) -> Any:
 
 async def test_service_has_the_first_address_and_the_servers_endpoint() -> None:
     async with running(collects=False) as server:
-        await kubernetes_service.ensure(server.api, "10.1.2.3", 6443)
+        await bootstrap.publish_service(server.api, "10.1.2.3", 6443)
         service = await result(server, f"{PLACE}/services")
         assert service["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}
         assert service["spec"]["clusterIP"] == "10.96.0.1"
@@ -42,7 +43,7 @@ async def test_service_has_the_first_address_and_the_servers_endpoint() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])  # noqa: S104
 async def test_unreachable_address_is_not_published(host: str, caplog: pytest.LogCaptureFixture) -> None:
     async with running(collects=False) as server:
-        await kubernetes_service.ensure(server.api, host, 8080)
+        await bootstrap.publish_service(server.api, host, 8080)
         assert not (await result(server, SLICES)).get("endpoints")
         assert not (await result(server, f"{PLACE}/endpoints")).get("subsets")
         assert caplog.records == []
@@ -61,12 +62,12 @@ def test_reachable_advertise_address_is_accepted(address: str) -> None:
 
 async def test_only_a_changed_address_is_written() -> None:
     async with running(collects=False) as server:
-        await kubernetes_service.ensure(server.api, "10.1.2.3", 6443)
+        await bootstrap.publish_service(server.api, "10.1.2.3", 6443)
         before = await server.store.revision()
-        await kubernetes_service.ensure(server.api, "10.1.2.3", 6443)
+        await bootstrap.publish_service(server.api, "10.1.2.3", 6443)
         assert await server.store.revision() == before
         address = (await result(server, f"{PLACE}/services"))["spec"]["clusterIP"]
-        await kubernetes_service.ensure(server.api, "10.1.2.4", 7443)
+        await bootstrap.publish_service(server.api, "10.1.2.4", 7443)
         service = await result(server, f"{PLACE}/services")
         assert (service["spec"]["clusterIP"], service["spec"]["ports"][0]["targetPort"]) == (address, 7443)
         assert (await result(server, SLICES))["endpoints"][0]["addresses"] == ["10.1.2.4"]
@@ -77,14 +78,14 @@ async def test_first_address_in_use_is_left_alone() -> None:
     async with running(collects=False) as server:
         spec = {"clusterIP": "10.96.0.1", "ports": [{"port": 80}]}
         await server.create("services", "default", {"metadata": {"name": "early"}, "spec": spec})
-        await kubernetes_service.ensure(server.api, "10.1.2.3", 6443)
+        await bootstrap.publish_service(server.api, "10.1.2.3", 6443)
         assert (await result(server, f"{PLACE}/services"))["spec"]["clusterIP"] not in {"10.96.0.1", ""}
 
 
 async def test_failure_to_publish_does_not_stop_the_start(caplog: pytest.LogCaptureFixture) -> None:
     async with running(collects=False) as server:
-        await kubernetes_service.ensure(server.api, "10.1.2.3", 6443)
+        await bootstrap.publish_service(server.api, "10.1.2.3", 6443)
         with caplog.at_level(logging.WARNING):
-            await kubernetes_service.ensure(server.api, "fd00::1", 6443)  # the slice is of the other family
+            await bootstrap.publish_service(server.api, "fd00::1", 6443)  # the slice is of the other family
         assert [record.levelname for record in caplog.records] == ["WARNING"]
         assert (await result(server, f"{PLACE}/endpoints"))["subsets"][0]["addresses"] == [{"ip": "fd00::1"}]

@@ -14,10 +14,10 @@ from probate.core.clock import FakeClock
 from probate.kinds.builtin import catalog
 from probate.kinds.core.services import allocation_pools
 from probate.server.app import App
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 
 SERVICES = "/api/v1/namespaces/default/services"
 ADDRESSES = {f"10.0.0.{number}" for number in range(1, 63)}
@@ -36,7 +36,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         random=chance,
         service_pools=small,
     )
-    await namespaces.ensure_namespaces(api)
+    await bootstrap.ensure_namespaces(api)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(App(api)), base_url="http://test") as client:
         yield client
     await store.close()

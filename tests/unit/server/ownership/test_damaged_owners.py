@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from probate.api.ownership import OwnerState
+from probate.controllers.manager import store_backend
 from probate.core.clock import SystemClock
-from probate.gc.backends.store.store_backend import StoreBackend
 from probate.store.contract import DamagedRecord, ReadResult, Record
 from probate.store.sqlite.store import open_file
 from support import stored_value_damage
@@ -44,7 +44,7 @@ async def test_damaged_owner_that_was_repaired_during_resolution_counted_as_dang
     value = place.value(f"{FOLDER}/owner")
     stored_value_damage.flip_bit(place, f"{FOLDER}/owner")
     async with running(await open_file(place.path), clock=SystemClock(), collects=False) as server:
-        world = StoreBackend(server.api)
+        world = store_backend(server.api)
         world._store = Repaired(server.store, value)
         [child] = await world.get_items([f"{FOLDER}/child"])
         assert child is not None

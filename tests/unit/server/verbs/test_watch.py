@@ -14,10 +14,10 @@ import pytest
 from probate.core.clock import FakeClock
 from probate.kinds.builtin import catalog
 from probate.server import app as server_app
-from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
+from support import bootstrap
 
 PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -50,7 +50,7 @@ async def app(clock: FakeClock) -> AsyncIterator[server_app.App]:
     store = await open_memory()
     kinds = KindRegistry(store, catalog.load())
     api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=random.Random(1))  # noqa: S311
-    await namespaces.ensure_namespaces(api)
+    await bootstrap.ensure_namespaces(api)
     yield server_app.App(api)
     await store.close()
 

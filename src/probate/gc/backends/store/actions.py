@@ -16,18 +16,19 @@ from probate.api.ownership import Action, Outcome
 from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.core import errors
 from probate.core.aio import tasks, time_slices
+from probate.core.clock import Clock
 from probate.core.logs import facts
 from probate.gc.backends.store import transactions
 from probate.server.audit import bulk_events
-from probate.server.authz.actors import Actor, ActorAuthorizer, CompletedActions, Results
+from probate.server.audit.current_log import CurrentAuditLog
+from probate.server.authz.actors import ActorAuthorizer, CompletedActions, Results
 from probate.server.codec import object_codec
-from probate.server.context import ServerContext
 from probate.server.objects import deletion
 from probate.server.objects.deletion import DeletionPlan
 from probate.server.objects.write import require_transaction
 from probate.server.ownership import namespace_content
 from probate.store import contract
-from probate.store.contract import DamagedRecord, EmptyRange, Record, Txn
+from probate.store.contract import DamagedRecord, EmptyRange, Record, Store, Txn
 
 BATCH, SMALL_BATCH = 500, 25
 """Actions that are planned before the event loop gets control, and committed together; few while requests wait."""
@@ -39,14 +40,22 @@ CommitResult: TypeAlias = contract.CommitResult | errors.ApiError | None
 
 
 class ActionExecutor:
-    """Executes actions on the objects of one API, as one actor. Without an actor, nothing is checked or audited."""
+    """Executes actions on the objects of one store, as one actor. Without an actor, nothing is checked or audited."""
 
-    def __init__(self, api: ServerContext, kind_at: Callable[[str], Resource], actor: Actor | None = None) -> None:
-        self._api = api
-        self._office = None if actor is None else ActorAuthorizer(api, actor, kind_at)
-        self._clock = api.clock
-        self._store = api.store
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        kind_at: Callable[[str], Resource],
+        *,
+        audit: CurrentAuditLog,
+        actor: ActorAuthorizer | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
         self._kind_at = kind_at
+        self._audit_log = audit
+        self._actor = actor
 
     async def execute(self, actions: Sequence[Action]) -> list[Outcome]:
         """Executes each action, or returns why not."""
@@ -64,21 +73,21 @@ class ActionExecutor:
 
     async def is_permitted(self, ask: ResourceAttributes) -> bool:
         """Whether the actor may do this as well."""
-        return self._office is None or await self._office.is_allowed(ask)
+        return self._actor is None or await self._actor.is_allowed(ask)
 
     async def _execute_permitted(self, actions: Sequence[Action]) -> list[Outcome]:
         """Executes the actions that are permitted, and writes audit events if there is an audit log."""
-        office = self._office
-        if office is None or (self._api.audit is None and not office.actor.is_checked):
+        actor = self._actor
+        if actor is None or (self._audit_log.log is None and not actor.actor.is_checked):
             return (await self._execute(actions)).outcomes
         try:
-            permits = await office.permissions(actions)
-            if self._api.audit is not None:
-                self._api.audit.check_capacity()
+            permits = await actor.permissions(actions)
+            if self._audit_log.log is not None:
+                self._audit_log.log.check_capacity()
         except errors.ApiError as error:
             log.warning(
                 "controller actions not executed, will retry",
-                extra=facts(user=office.actor.user.name, actions=len(actions), error=str(error)),
+                extra=facts(user=actor.actor.user.name, actions=len(actions), error=str(error)),
             )
             return [Outcome.FAILED] * len(actions)
         denied = {
@@ -87,8 +96,8 @@ class ActionExecutor:
             if permit.names is not None and not permit.allows(actions[index].item.meta.name)
         }
         results = await (self._execute(actions) if not denied else self._execute_except(actions, denied))
-        if denied or self._api.audit is not None:
-            self._audit(office, CompletedActions(actions, permits, results), denied)
+        if denied or self._audit_log.log is not None:
+            self._audit(actor, CompletedActions(actions, permits, results), denied)
         return results.outcomes
 
     async def _execute_except(self, actions: Sequence[Action], denied: set[int]) -> Results:
@@ -102,11 +111,13 @@ class ActionExecutor:
             removed[index] = is_removed
         return Results(outcomes, removed)
 
-    def _audit(self, office: ActorAuthorizer, done: CompletedActions, denied: set[int]) -> None:
+    def _audit(self, actor: ActorAuthorizer, done: CompletedActions, denied: set[int]) -> None:
         """Logs the denials that are new, and writes audit events."""
-        new = {index for index in denied if office.record_denial(done.permissions[index], done.actions[index].item.meta.name)}
-        if self._api.audit is not None:
-            self._api.audit.add(bulk_events.BulkEvents(self._api.audit.bulk_context, office.actor, done, new, self._clock.now()))
+        new = {index for index in denied if actor.record_denial(done.permissions[index], done.actions[index].item.meta.name)}
+        if self._audit_log.log is not None:
+            self._audit_log.log.add(
+                bulk_events.BulkEvents(self._audit_log.log.bulk_context, actor.actor, done, new, self._clock.now())
+            )
 
     async def _execute(self, actions: Sequence[Action]) -> Results:
         """Plans all actions, commits them, and removes the objects that were only marked so far."""
@@ -125,7 +136,7 @@ class ActionExecutor:
         for index in plans:
             if txns[index] is None:
                 outcomes[index] = _outcome_without_write(plans[index])
-        return Results(outcomes, [] if self._api.audit is None else _removed(txns, plans, only_marked))
+        return Results(outcomes, [] if self._audit_log.log is None else _removed(txns, plans, only_marked))
 
     async def _plans(self, actions: dict[int, Action]) -> dict[int, DeletionPlan | None]:
         """Returns the plans of actions whose objects have to be read first. None for an object that is gone."""

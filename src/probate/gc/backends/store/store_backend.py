@@ -21,16 +21,20 @@ from probate.api.ownership import (
 from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.core import errors
 from probate.core.aio import time_slices
+from probate.core.clock import Clock
+from probate.core.metrics import Counter
 from probate.gc.backends.store.actions import ActionExecutor
-from probate.server.authz.actors import Actor
+from probate.server.audit.current_log import CurrentAuditLog
+from probate.server.authz.actors import Actor, ActorAuthorizer
+from probate.server.authz.authorizer import Authorizer
 from probate.server.codec import object_codec
-from probate.server.context import ServerContext
-from probate.server.objects import server_events
+from probate.server.kind_registry import KindRegistry
+from probate.server.objects.server_events import WarningEvents
 from probate.server.ownership import metadata_view
 from probate.server.ownership.ownership_reader import HIDDEN_KEYS, SLICE, SMALL_SLICE, OwnershipReader
 from probate.server.storage import storage_keys
 from probate.store import contract
-from probate.store.contract import Batch, DamagedRecord, Event, Record, Revision
+from probate.store.contract import Batch, DamagedRecord, Event, Record, Revision, Store
 
 SMALL_BATCH = 64
 """Changes that are handled in the commit's own callback: waking the watcher's task would take longer."""
@@ -42,18 +46,35 @@ _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 class StoreBackend(OwnershipReader):
     """The objects of one API server's store."""
 
-    def __init__(self, api: ServerContext) -> None:
-        super().__init__(api)
-        self._executor = ActionExecutor(api, self.kind_at)
+    def __init__(
+        self,
+        store: Store,
+        kinds: KindRegistry,
+        clock: Clock,
+        *,
+        authorizer: Authorizer,
+        audit: CurrentAuditLog,
+        events: WarningEvents,
+        denied_actions: Counter,
+    ) -> None:
+        super().__init__(store, kinds, clock)
+        self._authorizer = authorizer
+        self._audit = audit
+        self._events = events
+        self._denied_actions = denied_actions
+        self._executor = ActionExecutor(store, clock, self.kind_at, audit=audit)
 
     def acting_as(self, actor: Actor) -> StoreBackend:
         """Returns the same backend, whose actions are those of this actor: what RBAC does not grant is denied."""
         other = copy.copy(self)
-        other._executor = ActionExecutor(self._api, self.kind_at, actor)  # noqa: SLF001 same class
+        authorizer = ActorAuthorizer(
+            self._authorizer, actor, self.kind_at, denied=self._denied_actions, is_audited=lambda: self._audit.log is not None
+        )
+        other._executor = ActionExecutor(self._store, self._clock, self.kind_at, audit=self._audit, actor=authorizer)  # noqa: SLF001 same class
         return other
 
     def permissions_revision(self) -> int:
-        return self._api.authorizer.grants.generation
+        return self._authorizer.grants.generation
 
     async def load_position(self) -> int | None:
         [record] = await self._store.read_many([POSITION])
@@ -134,7 +155,7 @@ class StoreBackend(OwnershipReader):
                 ResourceAttributes("create", "", "events", "", item.meta.namespace or "default")
             ):
                 return
-            await server_events.create_warning_event(self._api, self.kind_at(item.key), item, reason, message)
+            await self._events.create(self.kind_at(item.key), item, reason=reason, message=message)
 
 
 def _is_relevant(event: Event) -> bool:

@@ -88,7 +88,7 @@ def plan(action: Action, current: Record | None, resource: Resource, *, now: flo
     meta = action.item.meta
     if isinstance(action, Delete):
         request, guards = DeletionRequest(action.policy), _precondition_guards(action)
-        return object_deletion.plan_delete(resource, current, meta, request, now, guards, has_content=is_held)
+        return object_deletion.plan_delete(resource, current, meta, wish=request, now=now, guards=guards, has_content=is_held)
     object_ = object_codec.loaded(current, resource)
     if isinstance(action, RemoveFinalizer):
         return _release(action.item, current, resource, object_=object_, is_held=is_held)
@@ -102,7 +102,7 @@ def plan(action: Action, current: Record | None, resource: Resource, *, now: flo
     metadata = {**object_["metadata"], "ownerReferences": references}
     if not references:
         del metadata["ownerReferences"]
-    return object_deletion.plan_update(current, meta, {**object_, "metadata": metadata}, _precondition_guards(action))
+    return object_deletion.plan_update(current, meta, {**object_, "metadata": metadata}, guards=_precondition_guards(action))
 
 
 def _precondition_guards(action: Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion) -> tuple[Guard, ...]:
@@ -137,10 +137,10 @@ def _release(item: Item, current: Record, resource: Resource, *, object_: Object
         del metadata["finalizers"]
     new = {**object_, "metadata": metadata}
     if is_held or not object_deletion.is_ready_for_removal(resource, new):
-        return object_deletion.plan_update(current, meta, new, (guard,))
+        return object_deletion.plan_update(current, meta, new, guards=(guard,))
     content = object_deletion.removal_guards(resource, new)
-    otherwise = object_deletion.plan_update(current, meta, new, (guard,)) if content else None
-    return object_deletion.plan_removal(current, meta, (guard, *content), otherwise)
+    otherwise = object_deletion.plan_update(current, meta, new, guards=(guard,)) if content else None
+    return object_deletion.plan_removal(current, meta, guards=(guard, *content), fallback=otherwise)
 
 
 def _finalize(action: Finalize, current: Record, resource: Resource, *, object_: Object) -> DeletionPlan:
@@ -148,5 +148,5 @@ def _finalize(action: Finalize, current: Record, resource: Resource, *, object_:
     new = object_deletion.without_content_finalizer(resource, {**object_, "status": action.status})
     guards = object_deletion.removal_guards(resource, new)
     if object_deletion.is_ready_for_removal(resource, new):
-        return object_deletion.plan_removal(current, action.item.meta, guards)
-    return object_deletion.plan_update(current, action.item.meta, new, guards)
+        return object_deletion.plan_removal(current, action.item.meta, guards=guards)
+    return object_deletion.plan_update(current, action.item.meta, new, guards=guards)

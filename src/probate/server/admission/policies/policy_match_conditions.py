@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from probate.api.objects import Object
 from probate.api.policies import compiled_policy, environment, policy_evaluation
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.server.admission.admission_attributes import Attributes
 from probate.server.admission.policies import cel_variables
 from probate.server.admission.webhooks.webhook_match_conditions import EvaluationFailed
@@ -20,7 +20,7 @@ MEDIUM_BYTES = 1024
 class CelMatchConditions:
     """Evaluates match conditions. Each list of conditions is compiled once."""
 
-    def __init__(self, authorizer: Authorizer, offloader: LargeWorkOffload) -> None:
+    def __init__(self, authorizer: Authorizer, offloader: Offloader) -> None:
         self._authorizer = authorizer
         self._offloader = offloader
 

@@ -10,7 +10,7 @@ from probate.api.field_errors import FieldError
 from probate.api.objects import Object
 from probate.api.policies import policy_evaluation
 from probate.core import errors
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.core.errors import Details
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements
 from probate.server.admission.chain import AdmissionChain, PluginOrder
@@ -33,7 +33,7 @@ class _Denial(NamedTuple):
 class ValidatingPolicies:
     """Runs the validating policies that match a write."""
 
-    def __init__(self, chain: AdmissionChain, policies: PolicyIndex, inputs: PolicyInputs, *, offloader: LargeWorkOffload) -> None:
+    def __init__(self, chain: AdmissionChain, policies: PolicyIndex, inputs: PolicyInputs, *, offloader: Offloader) -> None:
         self._chain = chain
         self._policies = policies
         self._inputs = inputs

@@ -6,7 +6,7 @@ import orjson
 
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.kinds.core.quota import limit_ranges
 from probate.server import api_errors
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, UPDATE, Attributes, CommitRequirements
@@ -20,7 +20,7 @@ _PODS, _CLAIMS = ("", "pods"), ("", "persistentvolumeclaims")
 class LimitRangerPlugin:
     """Applies all LimitRanges."""
 
-    def __init__(self, chain: AdmissionChain, offloader: LargeWorkOffload) -> None:
+    def __init__(self, chain: AdmissionChain, offloader: Offloader) -> None:
         self._chain = chain
         self._offloader = offloader
         self._ranges: dict[str, list[Object]] = {}  # by namespace

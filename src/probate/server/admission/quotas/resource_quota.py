@@ -13,7 +13,7 @@ from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.core.clock import Clock
 from probate.kinds.core.quota import quota_rules, usage
 from probate.kinds.core.quota.quota_rules import Quota
@@ -38,7 +38,7 @@ _OPERATIONS = frozenset({(CREATE, ""), (UPDATE, "")})
 class ResourceQuotaPlugin:
     """Enforces all ResourceQuotas."""
 
-    def __init__(self, chain: AdmissionChain, store: Store, *, clock: Clock, offloader: LargeWorkOffload) -> None:
+    def __init__(self, chain: AdmissionChain, store: Store, *, clock: Clock, offloader: Offloader) -> None:
         self._chain = chain
         self._store = store
         self._offloader = offloader

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from probate.core import errors
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.core.logs import facts
 from probate.server.admission.admission_attributes import Attributes
 from probate.server.admission.webhooks import admission_review
@@ -20,15 +20,15 @@ log = logging.getLogger(__name__)
 
 
 class WebhookCaller:
-    """Calls webhooks. `services` returns how to reach the services that their configurations name."""
+    """Calls webhooks. `services` says how to reach the services that their configurations name."""
 
     def __init__(
         self,
         outbound: Outbound,
-        services: Callable[[], Services],
+        services: Services,
         *,
         new_uid: Callable[[], str],
-        offloader: LargeWorkOffload,
+        offloader: Offloader,
     ) -> None:
         self._outbound = outbound
         self._services = services
@@ -66,7 +66,7 @@ class WebhookCaller:
 
     async def _post(self, webhook: Webhook, write: Attributes, converted: VersionedWrite, *, uid: str) -> bytes:
         try:
-            endpoint = endpoints.find(webhook.client_config, self._services())
+            endpoint = endpoints.find(webhook.client_config, self._services)
         except Unreachable as error:
             raise Unreachable(f"failed to call webhook: Post {error}") from None
         body = await self._offloader.offload_if_large(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offload import LargeWorkOffload
+from probate.core.aio.offloader import Offloader
 from probate.lib import jsonpatch
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements, Reinvocation
 from probate.server.admission.chain import AdmissionChain, PluginOrder
@@ -90,7 +90,7 @@ class MutatingWebhookPlugin(_WebhookPlugin):
         caller: WebhookCaller,
         *,
         converter: WriteConverter,
-        offloader: LargeWorkOffload,
+        offloader: Offloader,
     ) -> None:
         super().__init__(chain, webhooks, caller, converter=converter)
         self._offloader = offloader
