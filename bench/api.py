@@ -49,7 +49,7 @@ def config_map(name: str) -> bytes:
 
 
 class Ask(NamedTuple):
-    """One sort of request: how each is made, what is expected, from how many connections, and how these are secured."""
+    """One kind of request: how each is built, the expected response, the number of connections, and their TLS context."""
 
     make: Callable[[], bytes]
     expected: bytes = b"200"
@@ -58,7 +58,7 @@ class Ask(NamedTuple):
 
 
 class Rounds:
-    """One server under one load, several times."""
+    """Repeated measurements of one server under one load."""
 
     def __init__(self, server: Server, ask: Ask, expected: bytes) -> None:
         self._server, self._ask, self._expected = server, ask, expected
@@ -73,7 +73,7 @@ class Rounds:
 
 
 async def compare(what: str, ask: Ask, server: Server, *, sample: bytes, options: Options, folder: Path, bar: float | None) -> None:
-    """Probate and the bare server by turns; the best of each."""
+    """Measures Probate and the bare server alternately. Returns the best result of each."""
     with servers.bare(folder, sample) as bare:
         ours, limit = Rounds(server, ask, ask.expected), Rounds(bare, ask, b"200")
         for _ in range(options.rounds):
@@ -94,7 +94,7 @@ async def measure(folder: Path, options: Options) -> None:
         get = request("GET", f"{PATH}/sample")
         await compare("get", Ask(lambda: get), server, sample=made, options=options, folder=folder, bar=0.45)
         await compare("create", create, server, sample=made, options=options, folder=folder, bar=0.25)
-        # With 32 clients each write waits for the disk most of the time; with more of them others are served meanwhile.
+        # With 32 clients, each write mostly waits for the disk; with more clients, the server handles others meanwhile.
         await compare(
             f"create, {MANY} clients",
             create._replace(connections=MANY),
@@ -124,7 +124,7 @@ async def measure(folder: Path, options: Options) -> None:
 
 
 def synced(folder: Path) -> float:
-    """Seconds that the disk takes for one small write: each create waits for at least that."""
+    """Returns the seconds that the disk takes for one small synced write, the minimum for each create."""
     took = []
     with (folder / "synced").open("wb", buffering=0) as file:
         for _ in range(50):

@@ -31,11 +31,11 @@ from probate.http.tls.authority import KeyPair, Subject
 
 HOST = "127.0.0.1"
 MALLORY = "mallory"
-"""Whom the server recognises, and who has no rights but to watch ConfigMaps in one namespace, where the bench gives them to her."""
+"""A user whom the server authenticates, and whose only right is to watch ConfigMaps in one namespace. The benchmark grants it."""
 ISSUER, CLIENT = "issuer-url", "bench"
-"""The file in the certificates' folder that names the issuer of OpenID Connect tokens, and for whom those are."""
+"""The file in the certificates' folder that names the OpenID Connect issuer and the audience of its tokens."""
 WATCHES = int(os.environ.get("BENCH_WATCHES", "12500"))
-"""More than the connections that a server has."""
+"""More connections than a server accepts."""
 FORGED = 450
 UNREAD = 100
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
@@ -43,7 +43,7 @@ MAPS = b"/api/v1/namespaces/default/configmaps"
 POST = b"POST " + MAPS + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: "
 Line: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 PAUSE = 0.1
-"""Between requests that take the server's time: about ten a second. Without a pause they would be load, and no attack."""
+"""The pause between expensive requests: about ten a second. Without it, the requests would be mere load."""
 ALIASES = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [%b]\n" % (letter, letter, b",".join([b"*%c" % (letter - 1)] * 9)) for letter in range(98, 112)
 )
@@ -70,7 +70,7 @@ ODD = [
 
 
 class Attacker:
-    """Somebody with a port, and with a known certificate for what only those may do who are known. Without a folder it has none."""
+    """Attacks one port. With a folder, it has a client certificate for attacks that need an authenticated user."""
 
     def __init__(self, port: int, folder: str) -> None:
         self._port, self._folder = port, folder
@@ -97,7 +97,7 @@ class Attacker:
         return await self.line(context=self._mallory if self._folder else None)
 
     async def hold(self, number: int, connect: Callable[[], Awaitable[Line]], say: bytes = b"") -> None:
-        """So many connections, on each of which this is said."""
+        """Opens this many connections and sends `say` on each."""
         room = asyncio.Semaphore(20)
 
         async def one() -> None:
@@ -109,18 +109,18 @@ class Attacker:
         await asyncio.gather(*(one() for _ in range(number)))
 
     async def ask(self, line: Line, request: bytes) -> None:
-        """Ask, and read some of the answer."""
+        """Sends a request and reads a part of the response."""
         line[1].write(request)
         await line[0].read(65_536)
 
     async def again(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
-        """Do so again and again, and let nothing put an end to it."""
+        """Repeats the action forever, whatever errors it raises."""
         while True:
             with contextlib.suppress(OSError, EOFError):
                 await act()
             await asyncio.sleep(seconds)
 
-    # The attacks. Each sets out, says that it has, and goes on until it is stopped.
+    # The attacks. Each begins, calls `ready`, and continues until it is cancelled.
 
     async def handshakes_unfinished(self, ready: Callable[[], None]) -> None:
         await self.hold(1_500, self.plain)
@@ -290,7 +290,7 @@ ATTACKS: dict[str, Callable[[Attacker, Callable[[], None]], Awaitable[None]]] = 
 
 
 def _certificate_of(name: str, folder: Path) -> Path:
-    """The file of a new certificate, with its key."""
+    """Returns a file with a new certificate and its key."""
     ca = KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
     pair = authority.issue(ca, Subject(name), time.time(), lifetime=timedelta(days=1))
     file = folder / f"{name}.pem"
@@ -299,7 +299,7 @@ def _certificate_of(name: str, folder: Path) -> Path:
 
 
 def _forged(issuer: str, number: int) -> bytes:
-    """A token that only the issuer's keys tell from a good one."""
+    """Returns a token whose only flaw is its signature."""
     header = {"alg": "RS256", "kid": f"unknown-{number}", "typ": "JWT"}
     claims = {"iss": issuer, "aud": CLIENT, "sub": "admin", "exp": int(time.time()) + 3600, "jti": str(number)}
     parts = [json.dumps(part).encode() for part in (header, claims)] + [bytes(256)]
@@ -318,7 +318,7 @@ async def main(port: int, folder: str, attack: str) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(19)  # on a machine of few processors it would else take its time from those who are measured
+    os.nice(19)  # otherwise, on a machine with few processors, it would slow down the measured clients
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     uvloop.run(main(int(sys.argv[1]), sys.argv[2], sys.argv[3]))

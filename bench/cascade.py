@@ -38,14 +38,14 @@ MEMORY_BAR = 400
 FEW_ROUNDS = 30
 OTHERS_ROUNDS = 3
 SETTLE_SECONDS = 1.0
-"""In which a server that is ready loads what it left for later."""
+"""The time in which a server that is ready loads its lazy modules."""
 ALONE_SECONDS = 0.6
-"""After which a request is not taken for one of several clients that ask: for those, work is done in smaller pieces."""
+"""The time after which the server no longer counts a request as recent: while requests are recent, its time slices are shorter."""
 ROUNDS = {1_000: 4, 10_000: 5, 100_000: 3}
 FEW, MANY = 1_000, 100_000
 PARTS = tuple(f"root{letter}" for letter in "abcdefghij")
-"""Ten owners that share what one has otherwise, or that have as many each where they are few: what takes some milliseconds has to
-be tried often to be seen undisturbed."""
+"""Ten owners. Together they have the dependents that a single owner has otherwise, or each has as many if these are few: a
+measurement of a few milliseconds must be repeated often to be undisturbed."""
 _ADDED = b'"type":"ADDED"'
 
 
@@ -70,7 +70,7 @@ class Deleted(NamedTuple):
 
 
 def objects(number: int, fanout: int, root: str = "root") -> Iterator[dict[str, Any]]:
-    """A root and its dependents, owners before those they own."""
+    """Returns a root and its dependents, owners before their dependents."""
     under = root.removeprefix("root")
     yield _object(root, f"u-{root}", None)
     for n in range(number):
@@ -87,7 +87,7 @@ def _object(name: str, uid: str, owner: str | None) -> dict[str, Any]:
 
 
 async def fill(path: Path, number: int, fanout: int, *, roots: Sequence[str] = ("root",)) -> None:
-    """A store with so many objects under each of the roots."""
+    """Creates a store with this many objects under each root."""
     store = await open_file(path)
     space = {"metadata": {"name": NAMESPACE, "uid": "u-ns"}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
     await store.commit(create(f"objects/namespaces/-/{NAMESPACE}", object_codec.stored(space)))
@@ -99,7 +99,7 @@ async def fill(path: Path, number: int, fanout: int, *, roots: Sequence[str] = (
             await store.commit_many(batch)
             batch = []
     await store.commit_many(batch)
-    # The collector has seen all this: what is measured is the cascade, not how the objects came.
+    # The collector has processed these objects: the benchmark measures the cascade, not the creation of the objects.
     revision = await store.revision()
     await store.commit(create("objects/positions.probate.dev/-/collector", b"%d" % revision))
     await store.close()
@@ -107,7 +107,7 @@ async def fill(path: Path, number: int, fanout: int, *, roots: Sequence[str] = (
 
 @contextlib.asynccontextmanager
 async def server(path: Path) -> AsyncIterator[tuple[int, int]]:
-    """A server on the store: its process id and its port."""
+    """Runs a server on the store. Yields its process id and its port."""
     command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", f"sqlite:{path}", "--listen", "127.0.0.1:0"]
     kubeconfig = ["--kubeconfig", str(path.with_suffix(".kubeconfig"))]
     process = subprocess.Popen([*command, *kubeconfig], stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220, S603
@@ -130,7 +130,7 @@ async def request(port: int, method: str, path: str, *, body: bytes = b"") -> tu
 
 
 async def count_deleted(reader: asyncio.StreamReader, wanted: int) -> float:
-    """When the last of so many has been seen to go."""
+    """Returns the time at which the last of this many deletions arrived."""
     seen, rest = 0, b""
     while seen < wanted:
         data = await reader.read(1 << 20)
@@ -143,13 +143,13 @@ async def count_deleted(reader: asyncio.StreamReader, wanted: int) -> float:
 
 
 def remove_store(path: Path) -> None:
-    """Removes a store file with the files beside it. A watermark without its store would refuse the next one of that name."""
+    """Removes a store file and the files beside it. With a leftover watermark, the server would refuse the next store."""
     for file in path.parent.glob(f"{path.name}*"):
         file.unlink()
 
 
 async def cascade(folder: Path, number: int, shape: Shape, *, roots: Sequence[str] = ("root",)) -> Deleted:
-    """The times that the roots take to go with so many dependents each, one root after the other."""
+    """Returns how long the deletion of each root with this many dependents takes, one root after the other."""
     path = folder / f"{number}-{shape.policy}-{shape.fanout}.db"
     await fill(path, number, shape.fanout, roots=roots)
     async with server(path) as (pid, port):
@@ -170,7 +170,7 @@ async def cascade(folder: Path, number: int, shape: Shape, *, roots: Sequence[st
 
 
 async def _read_all(reader: asyncio.StreamReader, number: int) -> None:
-    """A watch begins with what is there: so many."""
+    """Reads the initial events of a watch: this many."""
     seen, rest = 0, b""
     while seen < number:
         text = rest + await reader.read(1 << 24)
@@ -186,7 +186,7 @@ def _peak_megabytes(pid: int) -> float:
 
 
 def raw(folder: Path, number: int) -> float:
-    """Seconds that SQLite itself takes to delete so many rows with their index and log rows."""
+    """Returns the seconds that SQLite alone takes to delete this many rows with their index and log rows."""
     path = folder / "raw.db"
     db = apsw.Connection(str(path))
     db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = full")
@@ -219,7 +219,7 @@ def raw(folder: Path, number: int) -> float:
 
 
 async def few_among_many(folder: Path, stored: int) -> float:
-    """Seconds to collect ten dependents while so many other objects are stored: the middle of many rounds."""
+    """Returns the seconds to collect ten dependents while this many other objects are stored: the median of many rounds."""
     path = folder / f"many-{stored}.db"
     await fill(path, stored, 0)
     async with server(path) as (_, port):
@@ -260,13 +260,13 @@ async def _post(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def others(folder: Path, number: int) -> tuple[float, float]:
-    """`others_meanwhile`, the best of several rounds."""
+    """Runs `others_meanwhile` several times and returns the best result."""
     rounds = [await others_meanwhile(folder, number) for _ in range(OTHERS_ROUNDS)]
     return min(idle for idle, _ in rounds), min(busy for _, busy in rounds)
 
 
 async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
-    """How long 99 of 100 reads of another client take: while nothing else happens, and while a cascade of so many runs."""
+    """Returns the 99th percentile of another client's reads: on an idle server, and during a cascade of this many objects."""
     path = folder / "meanwhile.db"
     await fill(path, number, 0)
     async with server(path) as (_, port):
@@ -285,29 +285,29 @@ async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
 
 @contextlib.asynccontextmanager
 async def prober(port: int, *more: str) -> AsyncIterator[list[float]]:
-    """Reads beside what is done meanwhile. At the end the list has the time within which 99 of 100 were answered."""
+    """Reads in the background during the block. At its end, the list holds the 99th percentile of the response times."""
     found: list[float] = []
     program = str(Path(__file__).with_name("prober.py"))
     process = await asyncio.create_subprocess_exec(
         sys.executable, program, str(port), *more, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    await asyncio.sleep(0.2)  # until it has begun
+    await asyncio.sleep(0.2)  # until the prober has begun
     yield found
     answer, _ = await process.communicate(b"enough")
     found.append(float(answer))
 
 
 class Measured(NamedTuple):
-    """The best of several rounds, in objects a second, by shape; SQLite's own of as many. Memory is the most of all."""
+    """The best results of several rounds in objects per second, by shape, and those of SQLite alone. `memory` is the maximum."""
 
     rates: dict[str, float]
     limits: dict[str, float]
     memory: float
-    in_parts: dict[str, float]  # as many, but a tenth of them at a time, where they are many
+    in_parts: dict[str, float]  # the same number of objects, deleted a tenth at a time if there are many
 
 
 async def measure(folder: Path, number: int) -> Measured:
-    """Everything by turns, since a machine is faster at one time than at another; the best of each counts."""
+    """Measures everything alternately, since the speed of a machine varies, and returns the best of each."""
     done: dict[str, list[Deleted]] = {shape.name: [] for shape in SHAPES}
     in_parts: dict[str, list[Deleted]] = {shape.name: [] for shape in SHAPES if number == MANY}
     limits: dict[str, list[float]] = {shape.name: [] for shape in SHAPES}
@@ -337,8 +337,11 @@ def tell(number: int, found: Measured) -> None:
 
 
 def tell_growth(found: Measured) -> None:
-    """Whether each of many takes as long as each of few. Both took as long in all, in turn and out of a store of the same size:
-    the best of many short runs would meet better moments of a machine than the best of a few long ones."""
+    """Prints whether an object of a large cascade takes longer than one of a small cascade.
+
+    Both are measured alternately, for the same total time and in stores of the same size: otherwise the best of many short runs
+    would profit more from fast moments of the machine than the best of a few long runs.
+    """
     for name, rate in found.in_parts.items():
         growth = rate / found.rates[name]
         verdict = f"bar 1.00 {'reached' if growth <= 1 else 'MISSED'}"

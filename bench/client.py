@@ -1,4 +1,4 @@
-"""Clients that need little processor time themselves: they send bytes, count lengths, and parse only what they need."""
+"""Clients that use little processor time: they send bytes, count lengths, and parse only what they need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Address(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a load. `slow` is the time within which 99 of a hundred requests were answered, `cost` what each took."""
+    """The result of a load. `slow` is the 99th percentile of the response times, `cost` the cost of each request."""
 
     rate: float
     slow: float
@@ -33,7 +33,7 @@ def request(method: str, path: str, body: bytes = b"", *, media: str = "applicat
 
 
 class _Asking(asyncio.Protocol):
-    """One connection that asks, waits for the whole answer, and asks again, until `ask` gives nothing more."""
+    """One connection that sends a request, waits for the whole response, and repeats this until `ask` returns nothing."""
 
     def __init__(self, ask: Callable[[], bytes], took: list[float], expected: bytes) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -44,7 +44,7 @@ class _Asking(asyncio.Protocol):
         self._left = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one, but does not say so
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one, but does not declare it
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self.done.done():
@@ -80,7 +80,7 @@ class _Asking(asyncio.Protocol):
             self._transport.close()
 
 
-async def load(  # noqa: PLR0913 whom, with what, how long, and what is looked at
+async def load(  # noqa: PLR0913 the server, the requests, their duration, and what is measured
     at: Address,
     make: Callable[[], bytes],
     *,
@@ -91,9 +91,9 @@ async def load(  # noqa: PLR0913 whom, with what, how long, and what is looked a
     context: ssl.SSLContext | None = None,
     meter: Callable[[], float] = time.process_time,
 ) -> Result:
-    """Keep so many requests under way, for some seconds or until so many have been sent. Connecting does not count.
+    """Keeps this many requests in progress, for some seconds or until a number of them was sent. Connecting does not count.
 
-    `meter` tells what has been spent, by whomever it is about.
+    `meter` returns the processor time spent so far.
     """
     took: list[float] = []
     left = count
@@ -115,7 +115,7 @@ async def load(  # noqa: PLR0913 whom, with what, how long, and what is looked a
 
 
 class Reader(asyncio.BufferedProtocol):
-    """Sends one request and counts what comes. The first reader of a bench also keeps it (`keeps`); all share a place for it."""
+    """Sends one request and counts the bytes of the response. One reader also stores them (`keeps`); all share one buffer."""
 
     _place = memoryview(bytearray(1024 * 1024))
 
@@ -145,21 +145,21 @@ class Reader(asyncio.BufferedProtocol):
             self._reached.set_result(None)
 
     async def until(self, goal: int) -> None:
-        """Until so many bytes have come."""
+        """Waits until this many bytes have arrived."""
         self._goal, self._reached = goal, asyncio.get_running_loop().create_future()
         if self.count < goal:
             await self._reached
 
 
 async def read(at: Address, asked: bytes, *, keeps: bool = False) -> Reader:
-    """A reader whose answer has begun to come."""
+    """Returns a reader whose response has begun to arrive."""
     _, reader = await asyncio.get_running_loop().create_connection(lambda: Reader(asked, keeps=keeps), *at)
     await reader.begun
     return reader
 
 
 async def fetch(at: Address, asked: bytes, context: ssl.SSLContext | None = None) -> bytes:
-    """The body of one answer."""
+    """Returns the body of one response."""
     reader, writer = await asyncio.open_connection(*at, ssl=context)
     writer.write(asked)
     head = await reader.readuntil(b"\r\n\r\n")

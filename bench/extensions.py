@@ -35,7 +35,7 @@ APPLY = "application/apply-patch+yaml"
 RULES, ITEMS = 20, 1_000
 ATTACK_SECONDS = 8
 NUMBER = 64
-"""Deployments that are changed by turns, so that nobody waits for another's change of the same one."""
+"""Deployments that are changed in turn, so that no request waits for a change of the same one."""
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 
 
@@ -55,7 +55,7 @@ def deployment(name: str, number: int) -> bytes:
 
 
 async def by_turns(what: str, one: Ask, other: Ask, *, server: Server, options: Options, bar: float | None) -> None:
-    """The first beside the second."""
+    """Compares the first with the second."""
     first, second = Rounds(server, one, one.expected), Rounds(server, other, other.expected)
     for _ in range(options.rounds):
         await first.go(options.seconds)
@@ -97,7 +97,7 @@ async def through_a_policy(server: Server, options: Options) -> None:
     await fetch(server.at, request("POST", f"{REGISTRATION}/validatingadmissionpolicybindings", body(binding)))
     try:
         await fetch(server.at, request("POST", PATH.replace("default", "hooked"), config_map("denied")))
-    except SystemExit:  # so policies are evaluated
+    except SystemExit:  # the policy refused the request, so policies are evaluated
         numbers = itertools.count(5_000_000)
         await by_turns(
             "create, one policy", creates("hooked", numbers), creates("default", numbers), server=server, options=options, bar=None
@@ -127,7 +127,7 @@ async def by_apply(server: Server, options: Options) -> None:
 
 
 def greedy() -> Any:
-    """A custom kind with twenty rules over a list of a thousand: each as dear as a definition may say it is."""
+    """Returns a custom kind with twenty rules over a list of a thousand items, each as expensive as a definition allows."""
     rules = [{"rule": f"self.all(one, one in self || one == -{number})", "message": f"rule {number}"} for number in range(RULES)]
     numbers = {"type": "array", "maxItems": ITEMS, "items": {"type": "integer"}, "x-kubernetes-validations": rules}
     schema = {"type": "object", "properties": {"numbers": numbers}}
@@ -138,7 +138,7 @@ def greedy() -> Any:
 
 
 async def while_rules_are_exceeded(server: Server) -> None:
-    """What others' reads take while somebody writes objects whose rules cost more than they may, one after the other."""
+    """Returns the response times of other clients' reads while a client writes objects whose rules exceed the cost limit."""
     await fetch(server.at, request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body(greedy())))
     path = "/apis/bench.example.com/v1/namespaces/default/greedies"
     kind = {"apiVersion": "bench.example.com/v1", "kind": "Greedy"}

@@ -33,7 +33,7 @@ _names = itertools.count()
 
 
 class Cost:
-    """Seconds of the clock and of the server's processor for the same work, done several times."""
+    """Elapsed seconds and seconds of the server's processor, for the same work done several times."""
 
     def __init__(self) -> None:
         self.walls: list[float] = []
@@ -75,7 +75,7 @@ def ratio(limits: list[float], watched: list[float], unwatched: list[float]) -> 
 
 
 async def written(server: Server, cost: Cost) -> None:
-    """The writing alone."""
+    """Measures writing without watchers."""
     async with cost.of(server):
         await load(server.at, create, connections=WRITERS, count=CHANGES, expected=b"201")
 
@@ -86,7 +86,7 @@ def create() -> bytes:
 
 
 async def watched(server: Server, cost: Cost) -> list[bytes]:
-    """The writing, until all watchers have been told of all changes; and in which pieces one of them was."""
+    """Measures writing until all watchers have received all changes. Also returns the chunks that one of them received."""
     asked = request("GET", f"{PATH}?watch=1&resourceVersion={await latest(server.at)}")
     watchers = [await read(server.at, asked, keeps=number == 0) for number in range(WATCHERS)]
     heads = [watcher.count for watcher in watchers]
@@ -104,7 +104,7 @@ async def all_told(watchers: list[Reader], heads: list[int], chunks: list[bytes]
 
 
 async def all_chunks(watcher: Reader, head: int) -> list[bytes]:
-    """The pieces of HTTP in which a watcher was told of all changes, as they were on the wire."""
+    """Returns the HTTP chunks in which a watcher received all changes, as bytes on the wire."""
     while b"".join(watcher.kept).count(b'{"type":"ADDED"') < CHANGES:
         await watcher.until(watcher.count + 1)
     stream, chunks, at = b"".join(watcher.kept)[head:], [], 0
@@ -117,7 +117,7 @@ async def all_chunks(watcher: Reader, head: int) -> list[bytes]:
 
 
 async def replayed(server: Server, chunks: list[bytes], cost: Cost) -> None:
-    """The same to as many sockets."""
+    """Measures sending the same chunks to as many sockets."""
     watchers = [await read(server.at, request("GET", "/watch")) for _ in range(WATCHERS)]
     heads = [watcher.count for watcher in watchers]
     async with cost.of(server):

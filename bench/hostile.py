@@ -39,22 +39,22 @@ from support.oidc_issuer import run_issuer
 
 BAR = 3.0
 MEMORY_BAR = 1_500.0
-"""Megabytes, with all limits for memory in use at once."""
+"""The maximum memory in megabytes while all memory limits are reached at once."""
 KEPT_BAR = 1.2
-"""Resident size after an attack, by that before."""
+"""The maximum resident size after an attack, relative to that before."""
 SETTLE_SECONDS = 60.0
 LARGE = 27
 ISSUER_SECONDS = 10.0
-"""How long the slow issuer takes for an answer."""
+"""How long the slow issuer takes to respond."""
 UNBARRED = ("large bodies",)
-"""Objects of 150,000 parts, within all limits, by somebody who may write them: Python reads each in one go."""
+"""Objects of 150,000 parts, within all limits, from a user who may write them. Python parses each without a pause."""
 PLAIN_TOO = ("lists nobody reads", "answers dropped")
 OPTIONS = ("--controllers", "collector,namespaces,definitions", "--store", "memory:")
 OPENAPI, LIST = "/openapi/v2", "/api/v1/namespaces/large/configmaps"
 
 
 class Found(NamedTuple):
-    """What one attack did: how much longer others waited, the most memory in use, and what stayed, by what was there before."""
+    """The effect of one attack: how much longer other clients waited, the maximum memory, and the memory kept after it."""
 
     ratio: float
     most: float
@@ -79,7 +79,7 @@ class Bench(NamedTuple):
         return "" if self.pki is None else str(self.pki)
 
     async def found(self) -> Found:
-        """Attack it."""
+        """Runs the attack and measures its effect."""
         port = self.server.at.port
         async with prober(port, *filter(None, [self.folder])) as idle:
             await asyncio.sleep(self.seconds)
@@ -103,7 +103,7 @@ class Bench(NamedTuple):
 
     @contextlib.asynccontextmanager
     async def _attacked(self) -> AsyncIterator[None]:
-        """The attack, begun."""
+        """Runs the attacker. Yields once the attack has begun."""
         program = str(Path(__file__).with_name("attacker.py"))
         command = [sys.executable, program, str(self.server.at.port), self.folder, self.attack]
         process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -115,7 +115,7 @@ class Bench(NamedTuple):
             await process.communicate(b"enough")
 
     def _is_newcomer_let_in(self) -> bool:
-        """Whether somebody unknown who connects now is told that the server lives."""
+        """Whether a new, anonymous client can connect and read `/livez`."""
         context = None if self.pki is None else servers.whoever()
         try:
             with servers.connected(self.server.at, context) as line:
@@ -125,7 +125,7 @@ class Bench(NamedTuple):
             return False
 
     async def _settled(self, before: float) -> tuple[float, float]:
-        """The resident size when it is what it was, or when there was time enough for that; and how long that took."""
+        """Waits until the resident size is back at its earlier value or the time is up. Returns the size and the time it took."""
         began = time.monotonic()
         while (size := self.server.megabytes()) > KEPT_BAR * before and time.monotonic() - began < SETTLE_SECONDS:  # noqa: ASYNC110
             await asyncio.sleep(0.5)
@@ -134,7 +134,7 @@ class Bench(NamedTuple):
 
 @contextlib.contextmanager
 def options_for(folder: Path, attack: str) -> Iterator[tuple[str, ...]]:
-    """What the server is started with."""
+    """Returns the server's options for the attack."""
     if "issuer" not in attack:
         yield ()
         return
@@ -147,7 +147,7 @@ def options_for(folder: Path, attack: str) -> Iterator[tuple[str, ...]]:
 
 
 def prepare(server: Server, pki: Path | None, attack: str) -> None:
-    """Make what the attack needs, and ask for it once: what the server keeps of it was there before."""
+    """Creates the objects that the attack needs and reads them once, so that the server's caches are filled before it."""
     context = None
     if pki is not None:
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
@@ -167,7 +167,7 @@ def prepare(server: Server, pki: Path | None, attack: str) -> None:
 
 
 async def measure(folder: Path, attack: str, seconds: float, *, is_plain: bool = False) -> Found:
-    """One attack on a new server."""
+    """Measures one attack on a new server."""
     folder.mkdir()  # noqa: ASYNC240
     pki = None if is_plain else folder / "probate.pki"
     start = servers.probate if is_plain else servers.secured

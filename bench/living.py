@@ -30,17 +30,17 @@ import uvloop
 from probate.api.objects import Object
 
 OPTIONS = ("--nodes", "10", "--pod-start-delay", "0s", "--pod-stop-delay", "0s", "--event-ttl", "10s")
-"""Events live for an hour otherwise, and are remembered that long: churn would be seen to grow until then."""
+"""With the default of an hour, memory would grow during all of the churn, because Events are kept that long."""
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 FOREGROUND = {"propagationPolicy": "Foreground"}
 EARLY = 30
-"""The round with which the last one is compared."""
+"""The round that the last one is compared with."""
 GROWTH_BAR = 10
-"""Percent."""
+"""The maximum growth in percent."""
 FILLING = 110
-"""Megabytes that are written and read before the churn, more than the store keeps at hand."""
+"""Megabytes that are written and read before the churn: more than the store's caches hold."""
 
 
 class Size(NamedTuple):
@@ -50,11 +50,11 @@ class Size(NamedTuple):
 
 FULL, QUICK = Size(5_000, 130), Size(500, 60)
 OF_A_ROUND = 20
-"""Pods of the Deployment."""
+"""The number of pods of the Deployment."""
 
 
 class Cluster:
-    """The server that is measured, as its clients see it."""
+    """A client of the measured server."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
@@ -68,14 +68,14 @@ class Cluster:
         return found
 
     async def until(self, path: str, name: str, is_done: Callable[[str, Object], bool]) -> None:
-        """Until something is told of the object that is what is waited for."""
+        """Watches the object until `is_done` accepts an event."""
         async with aclosing(self._told(path, name)) as told:
             async for type_, found in told:
                 if is_done(type_, found):
                     return
 
     async def delete(self, path: str, name: str) -> None:
-        """Delete an object in the foreground, and come back when it is gone."""
+        """Deletes an object in the foreground and waits until it is removed."""
         async with aclosing(self._told(path, name)) as told:
             async for type_, _ in told:
                 if type_ == "ADDED":  # the watch has begun
@@ -84,7 +84,7 @@ class Cluster:
                     return
 
     async def _told(self, path: str, name: str) -> AsyncGenerator[tuple[str, Object], None]:
-        """What a watch tells of an object, beginning with how it is."""
+        """Yields the events of a watch of the object, starting with its current state."""
         asked = {"watch": "1", "fieldSelector": f"metadata.name={name}"}
         async with self._http.stream("GET", path, params=asked) as watch:
             async for line in watch.aiter_lines():
@@ -93,13 +93,13 @@ class Cluster:
         raise SystemExit(f"the watch of {name} ended")
 
     async def queued(self) -> int:
-        """How much all controllers have before them, or will look at later."""
+        """Returns the number of objects in all controllers' queues, including delayed ones."""
         text = (await self._http.get("/metrics")).text
         lengths = re.findall(r"^(?:probate_controller_queue_length{.*}|probate_gc_queue_length) (\S+)$", text, re.MULTILINE)
         return int(sum(map(float, lengths)))
 
     async def fill(self) -> None:
-        """Write and read as much as the store keeps at hand."""
+        """Fills the store's caches by writing and reading objects."""
         for number in range(FILLING):
             await self.send("POST", CONFIG_MAPS, {"metadata": {"name": f"large-{number}"}, "data": {"k": "v" * 1_000_000}})
             await self._http.get(f"{CONFIG_MAPS}/large-{number}")
@@ -121,7 +121,7 @@ def job(name: str) -> Object:
 
 
 def is_rolled_out(_: str, found: Object) -> bool:
-    """Whether all pods that the Deployment wants serve, and none besides."""
+    """Whether all pods of the new version are available, and no others exist."""
     wanted, status = found["spec"]["replicas"], found.get("status", {})
     counts = [status.get(name) for name in ("replicas", "updatedReplicas", "availableReplicas")]
     return status.get("observedGeneration") == found["metadata"]["generation"] and counts == [wanted] * 3
@@ -145,7 +145,7 @@ async def many(cluster: Cluster, server: servers.Server, pods: int) -> None:
 
 
 async def live_and_die(cluster: Cluster, number: int) -> None:
-    """One round."""
+    """Runs one round of churn."""
     name = f"round-{number}"
     await asyncio.gather(cluster.send("POST", DEPLOYMENTS, deployment(name, OF_A_ROUND)), cluster.send("POST", JOBS, job(name)))
     await cluster.until(DEPLOYMENTS, name, is_rolled_out)

@@ -8,10 +8,10 @@ def say(what: str, found: str, reached: str) -> None:
 
 
 def verdict(ratio: float, bar: float) -> str:
-    """For what should be at least the bar."""
+    """Prints a result that should be at least the bar."""
     return f"bar {bar:.2f} {'reached' if ratio >= bar else 'MISSED'}"
 
 
 def below(value: float, bar: float, unit: str) -> str:
-    """For what should be less than the bar."""
+    """Prints a result that should be less than the bar."""
     return f"bar < {bar:g} {unit} {'reached' if value < bar else 'MISSED'}"

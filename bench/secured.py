@@ -47,7 +47,7 @@ SUBJECTS = [
 
 
 class Who(NamedTuple):
-    """One kind of credential: what a connection shows, and what each request."""
+    """One kind of credential: the TLS context of connections and the token of requests."""
 
     shown: str
     context: ssl.SSLContext
@@ -66,7 +66,7 @@ def pair_of(folder: Path, name: str) -> KeyPair:
 
 
 async def prepare(at: Address, admin: ssl.SSLContext | None) -> dict[str, Any]:
-    """Give those who will ask their rights. Returns a token of the service account."""
+    """Grants the users their rights. Returns a token of the service account."""
 
     async def post(path: str, object_: Any) -> Any:
         return json.loads(await fetch(at, request("POST", path, json.dumps(object_).encode()), admin))
@@ -82,7 +82,7 @@ async def prepare(at: Address, admin: ssl.SSLContext | None) -> dict[str, Any]:
 
 
 def listed(folder: Path) -> str:
-    """A token of the server's file, which is written here."""
+    """Writes the server's token file. Returns a token in it."""
     made = subprocess.run([sys.executable, "-m", "probate", "token", "bench"], capture_output=True, text=True, check=True)
     (folder / "tokens.csv").write_text(made.stdout)
     return made.stderr.strip()
@@ -97,7 +97,7 @@ def ask(what: str, numbers: itertools.count[int], who: Who | None) -> Ask:
 
 
 async def compare(what: str, plain: Server, secured: Server, *, people: list[Who], options: Options) -> None:
-    """Everybody by turns; the best of each."""
+    """Measures each kind of credential in turn. Returns the best result of each."""
     numbers = itertools.count()
     rounds = [Rounds(secured, one, one.expected) for one in (ask(what, numbers, who) for who in people)]
     alone = ask(what, numbers, None)

@@ -24,10 +24,10 @@ HERE = Path(__file__).parent
 class Server(NamedTuple):
     process: subprocess.Popen[str]
     at: Address
-    seconds: float  # from the start of the process until it said that it is ready
+    seconds: float  # from the start of the process until it reported that it is ready
 
     def cpu(self) -> float:
-        """Seconds of processor time that it has had; 0 where the system does not tell."""
+        """The processor time of the server in seconds; 0 if the system does not report it."""
         threads = Path(f"/proc/{self.process.pid}/task")
         try:
             return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir()) / 1e9
@@ -35,7 +35,7 @@ class Server(NamedTuple):
             return 0.0
 
     def megabytes(self) -> float:
-        """What it has in memory now."""
+        """The resident size of the server in megabytes."""
         if not Path("/proc/self/status").exists():
             kilobytes = subprocess.check_output(["ps", "-o", "rss=", "-p", str(self.process.pid)], text=True)  # noqa: S603, S607
             return int(kilobytes) / 1024
@@ -46,7 +46,7 @@ class Server(NamedTuple):
 
 @contextlib.contextmanager
 def probate(folder: Path, *options: str) -> Iterator[Server]:
-    """Probate on the store in this folder, ready."""
+    """Runs Probate with a store in this folder. Yields when it is ready."""
     port = _free_port()
     command = ["probate", "serve", "--insecure", "--listen", f"127.0.0.1:{port}", "--kubeconfig", "", *options]
     with _started([sys.executable, "-m", *command], folder) as process:
@@ -55,7 +55,7 @@ def probate(folder: Path, *options: str) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def secured(folder: Path, *options: str) -> Iterator[Server]:
-    """The same as people run it: with TLS, and for those whom it knows. Its certificates are in `probate.pki` in the folder."""
+    """Runs Probate with TLS and authentication, as in production. Its certificates are in `probate.pki` in the folder."""
     port = _free_port()
     command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", *options]
     with _started([sys.executable, "-m", *command], folder) as process:
@@ -63,14 +63,14 @@ def secured(folder: Path, *options: str) -> Iterator[Server]:
 
 
 def whoever() -> ssl.SSLContext:
-    """For clients that do not care whom they talk to, since it is who they have started."""
+    """Returns a TLS context that does not verify the server: the benchmark has started it itself."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 
 def fill(server: Server, context: ssl.SSLContext | None, megabytes: int) -> None:
-    """Put so much into the namespace `large`."""
+    """Writes this many megabytes into the namespace `large`."""
     ask(server, context, "/api/v1/namespaces", body={"metadata": {"name": "large"}})
     for number in range(megabytes):
         body = {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * 1_000_000}}
@@ -78,7 +78,7 @@ def fill(server: Server, context: ssl.SSLContext | None, megabytes: int) -> None
 
 
 def ask(server: Server, context: ssl.SSLContext | None, path: str, *, body: Any = None) -> None:
-    """Get what is there, or post this; read the answer. Plain HTTP without a context."""
+    """Sends a GET, or a POST of `body`, and reads the response. Uses plain HTTP without a context."""
     scheme, headers = "http" if context is None else "https", {"content-type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{scheme}://localhost:{server.at.port}{path}", data, headers)  # noqa: S310
@@ -88,7 +88,7 @@ def ask(server: Server, context: ssl.SSLContext | None, path: str, *, body: Any 
 
 @contextlib.contextmanager
 def bare(folder: Path, body: bytes) -> Iterator[Server]:
-    """A bare uvicorn that answers with this body, with all that makes it fast."""
+    """Runs a bare uvicorn that answers with this body, in its fastest configuration."""
     (folder / "body").write_bytes(body)
     port = _free_port()
     fast = ["--loop", "uvloop", "--http", "httptools", "--log-level", "error", "--no-access-log", "--no-proxy-headers"]
@@ -99,7 +99,7 @@ def bare(folder: Path, body: bytes) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def sockets(folder: Path, chunks: list[bytes]) -> Iterator[Server]:
-    """A server that writes these chunks to all who are connected, when it is told to."""
+    """Runs a server that writes these chunks to all connected clients on request."""
     (folder / "chunks").write_text("\n".join(chunk.hex() for chunk in chunks))
     port = _free_port()
     with _started([sys.executable, str(HERE / "sockets.py"), str(port), str(folder / "chunks")], HERE) as process:
@@ -108,7 +108,7 @@ def sockets(folder: Path, chunks: list[bytes]) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def hook(certificate: Path) -> Iterator[Address]:
-    """A webhook that allows everything, over TLS."""
+    """Runs a webhook over TLS that allows everything."""
     at = Address("127.0.0.1", _free_port())
     with _started([sys.executable, str(HERE / "hook.py"), str(at.port), str(certificate)], HERE):
         began = time.perf_counter()
@@ -148,7 +148,7 @@ def _ready(process: subprocess.Popen[str], at: Address, path: str, *, context: s
 
 
 def connected(at: Address, context: ssl.SSLContext | None) -> socket.socket:
-    """A connection on which HTTP can be spoken."""
+    """Opens a connection for HTTP."""
     plain = socket.create_connection(at, timeout=5)
     return plain if context is None else context.wrap_socket(plain)
 

@@ -51,7 +51,7 @@ async def test_store_files_that_others_can_read_are_narrowed_and_the_log_says_so
     assert {*modes(quick_path).values()} == {0o600}
     assert quick_path.stat().st_mode & 0o777 == 0o755, "a folder that is not ours alone was changed"
     await store.close()
-    assert caplog.messages.count("file permissions narrowed") >= 2
+    assert caplog.messages.count("file permissions restricted") >= 2
     assert {record.facts["path"] for record in caplog.records if hasattr(record, "facts")} >= {str(quick_path / "probate.db")}
 
 
@@ -75,7 +75,7 @@ def test_folder_of_keys_that_others_can_read_is_narrowed(quick_path: Path, caplo
     folder.ensure(("localhost",), 1_900_000_000.0)
     assert modes(quick_path) == {"pki": 0o700}
     assert modes(quick_path / "pki")["ca.key"] == 0o600
-    assert caplog.messages == ["file permissions narrowed"] * 2
+    assert caplog.messages == ["file permissions restricted"] * 2
 
 
 @pytest.mark.usefixtures("umask")
@@ -103,4 +103,4 @@ def test_audit_logs_that_others_can_read_are_narrowed(quick_path: Path, caplog: 
         assert {*found.values()} == {0o600}
         for file in quick_path.iterdir():
             file.chmod(0o640)
-    assert "file permissions narrowed" in caplog.messages
+    assert "file permissions restricted" in caplog.messages

@@ -79,7 +79,7 @@ def mix(folder: CertificateFolder, *names: str) -> None:
 @pytest.mark.parametrize("file", ["ca.key", "ca.crt"])
 def test_authority_that_does_not_match_its_key_is_rejected(folder: CertificateFolder, file: str) -> None:
     mix(folder, file)
-    with pytest.raises(errors.CannotOpen, match=r"ca.crt and ca.key do not belong together.*Move all files .* away"):
+    with pytest.raises(errors.CannotOpen, match=r"ca.crt and ca.key do not match.*Move all files .* away"):
         folder.ensure(NAMES, NOW)
 
 

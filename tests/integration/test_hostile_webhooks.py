@@ -107,7 +107,7 @@ async def test_busy_webhook_server_gets_no_more_requests(monkeypatch: pytest.Mon
         await configure(house, VALIDATING, hook)
         waiting = [asyncio.ensure_future(post(house, f"m{number}")) for number in range(2)]
         await hook.wait_for_reviews(2)
-        assert "2 requests to this server are under way already" in (await post(house)).json["message"]
+        assert "2 requests to this server are in progress already" in (await post(house)).json["message"]
         gate.set()
         assert [(await one).code for one in waiting] == [201, 201]
         assert (await post(house)).code == 201
@@ -130,7 +130,11 @@ async def test_unreachable_and_untrusted_webhooks_fail() -> None:
 PATCHES: dict[str, tuple[Any, int, str]] = {
     "one that does not apply": ([{"op": "remove", "path": "/nowhere"}], 500, "operation 0 of the JSON patch failed"),
     "no operations": ({"op": "add"}, 500, "a JSON patch is a list of operations"),
-    "one that makes it another kind": ([{"op": "replace", "path": "/kind", "value": "Secret"}], 500, "something else"),
+    "one that makes it another kind": (
+        [{"op": "replace", "path": "/kind", "value": "Secret"}],
+        500,
+        "changes the apiVersion or kind",
+    ),
     "one that does not fit the kind": ([{"op": "add", "path": "/data", "value": 5}], 500, "data must be of type object"),
     "one that takes its name": ([{"op": "remove", "path": "/metadata/name"}], 422, "name or generateName is required"),
     "another namespace": ([{"op": "replace", "path": "/metadata/namespace", "value": "kube-system"}], 400, "does not match"),

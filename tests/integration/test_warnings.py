@@ -102,7 +102,7 @@ def test_warnings_are_truncated_only_if_they_are_too_long_together(http: httpx.C
 def test_unusable_tls_secret_gets_a_warning(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/secrets"
     body = {"metadata": {"name": "s"}, "type": "kubernetes.io/tls", "stringData": {"tls.crt": "x", "tls.key": "y"}}
-    expected = ['299 - "tls: there is no certificate in tls.crt that can be read"']
+    expected = ['299 - "tls: tls.crt contains no readable certificate"']
     assert told(http.post(path, json=body)) == expected
     assert told(http.put(f"{path}/s", json=body)) == expected
 

@@ -119,7 +119,7 @@ def _run(command: list[str], folder: Path, log: Any, *, limit: Callable[[], None
 
 @contextmanager
 def open_connections(number: int, connect: Callable[[], socket.socket], data: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Opens so many connections, and sends data on each, if the server accepts them."""
+    """Opens this many connections, and sends data on each, if the server accepts them."""
     raise_descriptor_limit(number + 1_000)
     with contextlib.ExitStack() as stack:
         connections = []
@@ -132,7 +132,7 @@ def open_connections(number: int, connect: Callable[[], socket.socket], data: by
 
 
 def raise_descriptor_limit(number: int) -> None:
-    """Allows this process to open so many file descriptors."""
+    """Allows this process to open this many file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))

@@ -1,4 +1,4 @@
-"""Evaluating expressions in tests: `value("self.a + 1", {"a": 1})`."""
+"""Evaluates expressions in tests: `value("self.a + 1", {"a": 1})`."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def program(source: str) -> Program:
 
 
 def value(source: str, self: Any = None, *, limit: int = PER_CALL, decider: CelAuthorizer | None = None) -> Any:
-    """What it evaluates to; optionals as what they hold."""
+    """Returns the value of the expression; for an optional, the value that it contains."""
     found = program(source).evaluate([self, Authorizer(decider or AllowAll())], Meter(limit))
     return (None if found is NONE else found.value) if isinstance(found, Optional) else found
 
 
 def cost(source: str, self: Any = None) -> int:
-    """What it costs."""
+    """Returns the cost of the evaluation."""
     meter = Meter(10 * PER_CALL)
     program(source).evaluate([self, None], meter)
     return 10 * PER_CALL - meter.remaining
 
 
 def failure(source: str, self: Any = None) -> str:
-    """Why it has no value; empty if it has one."""
+    """Returns the error of the evaluation; empty if it succeeds."""
     try:
         value(source, self)
     except (CelError, OutOfBudget) as error:
@@ -44,7 +44,7 @@ def failure(source: str, self: Any = None) -> str:
 
 
 def mistake(source: str, environment: Environment = ENVIRONMENT) -> str:
-    """What is wrong with the source, without where; empty if nothing is."""
+    """Returns the compile error without its position; empty if the source compiles."""
     try:
         compile_expression(source, environment)
     except CompileError as error:

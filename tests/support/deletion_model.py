@@ -170,7 +170,7 @@ class RecentFacts(NamedTuple):
     """Facts that held at some time since the collector was last idle: its decisions may be slightly old when they are executed.
 
     The policy of a delete depends on whether the object had dependents when it was checked: one that is added later is collected
-    later. And a cycle that has become part of a larger one is broken as what it was.
+    later. A cycle that has since become part of a larger one is still broken as the smaller cycle.
     """
 
     with_dependents: frozenset[str]  # uids of objects that had dependents

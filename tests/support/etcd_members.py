@@ -8,7 +8,7 @@
     member.stop()
 
 Nothing is mocked and nothing is skipped: without an etcd the tests fail and say how to get one. All calls block, also `start`: a
-test whose event loop must go on meanwhile calls it with `asyncio.to_thread`. Members for the crash tests are `durable`; all others
+test whose event loop must keep running calls it with `asyncio.to_thread`. Members for the crash tests are `durable`; all others
 do not sync to disk, which makes them fast.
 """
 

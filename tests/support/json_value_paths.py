@@ -1,4 +1,4 @@
-"""The parts of a JSON value, each by the way to it: for tests that change some of them at random."""
+"""The parts of a JSON value by their paths: for tests that change some of them at random."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 def places(value: Any, here: Place = ()) -> Iterator[Place]:
-    """Where all parts of the value are, itself first."""
+    """Returns the paths of all parts of the value, starting with its own."""
     yield here
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for part, one in inner:
@@ -17,7 +17,7 @@ def places(value: Any, here: Place = ()) -> Iterator[Place]:
 
 
 def at(value: Any, place: Place) -> Any:
-    """The part there."""
+    """Returns the part at a path."""
     for part in place:
         value = value[part]
     return value

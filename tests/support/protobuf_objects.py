@@ -1,4 +1,4 @@
-"""Any object of any built-in kind, as its JSON would say it: for tests of its protobuf form.
+"""Generates objects of any built-in kind as JSON, for tests of their protobuf encoding.
 
 Empty lists and maps are left out: protobuf cannot tell them from absent ones.
 """
@@ -68,7 +68,7 @@ def whole_objects(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def emptiable(definition: str) -> dict[str, bool]:
-    """All fields of a type, and whether each is left out when it is empty."""
+    """Returns all fields of a type, and whether each is omitted when it is empty."""
     found: dict[str, bool] = {}
     for field in (field_numbers.fields_of(definition) or {}).values():
         found |= emptiable(field.inlined) if field.inlined else {field.name: field.is_left_out_if_empty}
@@ -93,7 +93,7 @@ SCHEMA_CHOICES: dict[str, Callable[[Any], st.SearchStrategy[Any]]] = {
 
 
 class Filler:
-    """Makes objects in which every field is set, each to something else."""
+    """Builds objects in which every field is set, each to a different value."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)

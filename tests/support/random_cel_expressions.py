@@ -1,4 +1,4 @@
-"""Expressions of all sorts, sensible or not, for tests that draw them."""
+"""Hypothesis strategies for CEL expressions of all kinds, valid and invalid."""
 
 from __future__ import annotations
 

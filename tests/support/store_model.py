@@ -2,7 +2,7 @@
 
 The state machine compares each engine with this model step by step, so it must be obviously right; it need not be fast.
 It does not assign revisions: the caller of `apply` states which revision the engine gave the transaction, so the model fits engines
-that leave gaps between revisions and those that do not. It takes arguments as valid; `argument_checks` is responsible for that.
+that leave gaps between revisions and those that do not. It does not check arguments; `argument_checks` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One good object of each everyday kind, as it is after defaulting: what tests of validation start from."""
+"""One valid object of each common kind, after defaulting: the starting point of validation tests."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ SAMPLES: dict[Key, dict[str, Any]] = {
 
 
 def sample(kind: str, **changes: Any) -> tuple[Key, dict[str, Any]]:
-    """A good object of the kind, changed: `spec__replicas=1` is spec.replicas; a part that is a number is a list's index."""
+    """Returns a valid object of the kind with changes: `spec__replicas=1` sets spec.replicas; a number is a list index."""
     key = max(key for key in SAMPLES if key[2] == kind)
     object_ = copy.deepcopy({"metadata": {"name": "x", "namespace": "n"}, **SAMPLES[key]})
     for path, value in changes.items():

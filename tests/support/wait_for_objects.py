@@ -54,7 +54,7 @@ class RunningServer:
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[RunningServer]:
-    """Runs a server on this store, in a process that the test can kill."""
+    """Runs a server on this store in a process that the test can kill."""
     with (
         server_process.run_killable_server(folder, store, "--insecure") as server,
         httpx.Client(base_url=server.url, timeout=60) as client,

@@ -96,7 +96,7 @@ class WebhookServer:
         return True
 
     async def wait_for_reviews(self, number: int = 1) -> None:
-        """Blocks until the server was sent so many reviews."""
+        """Blocks until the server has received this many reviews."""
         async with self._received:
             await self._received.wait_for(lambda: len(self.reviews) >= number)
 

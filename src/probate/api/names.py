@@ -91,7 +91,7 @@ def validate_qualified_name(text: str) -> list[str]:
         return [f"name part {message}" for message in _validate_non_empty(text, _validate_qualified_part)]
     prefix, _, name = text.rpartition("/")
     if "/" in prefix:
-        return ["must be a name, with a DNS subdomain and one '/' before it if wanted (e.g. 'example.com/MyName')"]
+        return ["must be a name, optionally after a DNS subdomain and one '/' (e.g. 'example.com/MyName')"]
     messages = [f"prefix part {message}" for message in _validate_non_empty(prefix, validate_dns_subdomain)]
     return [*messages, *(f"name part {message}" for message in _validate_non_empty(name, _validate_qualified_part))]
 

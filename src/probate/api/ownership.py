@@ -125,7 +125,10 @@ class ResolvedOwner(NamedTuple):
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Deletes the item if it and the items of `preconditions` are unchanged. No policy means that of its finalizers or its kind."""
+    """Deletes the item if it and the items of `preconditions` are unchanged.
+
+    Without a policy, its own finalizers or its kind decide.
+    """
 
     item: Item
     policy: PropagationPolicy | None
@@ -167,7 +170,7 @@ class UpdateStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finalize(msgspec.Struct, frozen=True, gc=False):
-    """Removes what holds a deleting namespace or CRD for its content, if it has none any more, and replaces its status."""
+    """Removes the content finalizer of a deleting namespace or CRD that has no content left, and replaces its status."""
 
     item: Item
     status: dict[str, Any]

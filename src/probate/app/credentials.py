@@ -61,7 +61,7 @@ class SecureServing:
         return Credentials(authority, self.folder.read("admin.crt"), self.folder.read("admin.key"))
 
     def sign(self, order: RequestedCertificate) -> bytes:
-        """Returns a client certificate signed by the server's own authority. Raises `Unfit` if the request cannot be signed."""
+        """Returns a client certificate signed by the server's own authority. Raises `CannotSign` if that is not possible."""
         return csr_signer.sign(KeyPair(self.folder.read("ca.crt"), self.folder.read("ca.key")), order, self._clock.now())
 
     def _files(self) -> TlsFiles:

@@ -182,7 +182,7 @@ async def run_api_controllers(  # noqa: PLR0913 everything that controllers may 
 ) -> AsyncGenerator[None, None]:
     """Runs controllers that act through the API, all on the same informers, which list everything before the workers begin.
 
-    `client` serves the informers and the Events. `own` has the client through which each controller acts, if that is another one.
+    `client` serves the informers and the Events. `own` has the client of each controller that acts through another one.
     """
     informers, events = Informers(client, clock, damaged), EventRecorder(client, clock)
     figures = Registry()
@@ -212,7 +212,7 @@ def _queue_lengths(started: Iterable[Workers]) -> dict[LabelValues, float]:
 
 @asynccontextmanager
 async def run_loops(loops: Loops, report: Report) -> AsyncGenerator[None, None]:
-    """Runs these loops until the context ends. Reports a loop that ends before."""
+    """Runs these loops until the context ends. Reports a loop that ends earlier."""
     guarded = [tasks.start_supervised(loop, name=name, on_failure=functools.partial(report, name)) for name, loop in loops.items()]
     try:
         yield

@@ -27,7 +27,7 @@ class Controller(NamedTuple):
     `account` is the service account in kube-system as which the controller acts: Kubernetes' own where it has one, else one whose
     name begins with `probate-`. `alias` is the name of earlier versions, which `--controllers` accepts until 1.0; a new controller
     has none. `--controllers all` leaves out a controller that is not `is_on_by_default`: a policy that deletes what Kubernetes
-    would keep runs only where somebody names it.
+    would keep runs only if `--controllers` names it.
 
     There are three groups. A controller with a `trigger` acts on the store in bulk, and every server on a store runs it. One with
     `runs_everywhere` acts through the API, and every server runs it too. All others act through the API; on a store that several
@@ -264,13 +264,13 @@ def bulk_actor(name: str, *, is_checked: bool) -> Actor:
 
 
 def load(names: Iterable[str]) -> None:
-    """Imports the code of these controllers. That takes up to a second: not on the event loop."""
+    """Imports the code of these controllers. Takes up to a second, so do not call it on the event loop."""
     for name in names:
         _start_functions(get(name))
 
 
 def start(name: str, context: Context) -> list[Workers]:
-    """Starts a controller: returns its workers, which carry its name."""
+    """Starts a controller. Returns its workers, which get its name."""
     row = get(name)
     started = [workers for function in _start_functions(row) for workers in function(context)]
     for workers in started:

@@ -36,5 +36,5 @@ def _name(word: str) -> str:
     row = registry.find(word.removeprefix("-"))
     if row is None:
         names = ", ".join(registry.NAMES)
-        raise errors.CannotOpen(f"{word!r} is not a controller. Give all, none, or names of {names}; -NAME leaves one out")
+        raise errors.CannotOpen(f"{word!r} is not a controller. Give all, none, or names of {names}; -NAME excludes one")
     return row.name

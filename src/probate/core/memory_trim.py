@@ -10,8 +10,8 @@ names in the type attribute cache, up to 4,096, since C code that looks up an at
 `free_leftovers` frees all three. It stops all threads while it runs, so it runs only while there are few connections, and therefore
 few objects.
 
-(A fixed size from which blocks are mapped one by one, and unmapped one by one, would do it too. But then each large list is written
-to memory that the system has to clear first, which takes as long again as building the list.)
+(A fixed mmap threshold, above which glibc maps and unmaps each block separately, would work too. But then the system has to clear
+the memory of each large list first, which takes as long as building the list.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 5, 20
 LAST_ATTEMPTS = 3
 """Attempts after the last activity: the memory of the last connections is freed a little after they close."""
 FEW_CONNECTIONS = 500
-"""Up to so many open connections, a garbage collection takes at most about 20 ms."""
+"""With at most this many open connections, a garbage collection takes at most about 20 ms."""
 _PAGE_BYTES = 4096
 
 

@@ -1,7 +1,7 @@
 """Metrics of the process, for Prometheus: cheap to count, rendered only when Prometheus scrapes them.
 
-A component keeps its own metrics and adds them to the `Registry` that it receives; it does not depend on who serves them, if
-anyone.
+A component keeps its own metrics and adds them to the `Registry` that it receives; it does not depend on what
+serves them.
 
     deletions = registry.counter("probate_gc_deletions", "Objects that the collector deleted.", ("resource",))
     deletions["pods",] += 1
@@ -10,8 +10,8 @@ anyone.
     registry.gauge("probate_gc_queue_length", "Objects in the work queue.", lambda: len(queue))
 
 To count is a look-up and an addition, without a lock: only the event loop's thread may do it. `gather` takes a copy on that thread;
-`server.metrics_endpoint.render` formats it and may run on any thread. A label must have few values: kinds and codes, never names. A
-metric that gets too many values nevertheless is cleared and restarts at zero, which Prometheus handles like a restart.
+`server.diagnostics.metrics_endpoint` formats it and may run on any thread. A label must have few values: kinds and codes, never
+names. A metric that gets too many values nevertheless is cleared and restarts at zero, which Prometheus handles like a restart.
 """
 
 from __future__ import annotations

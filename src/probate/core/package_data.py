@@ -1,4 +1,4 @@
-"""Reads data files that lie beside a module, for packages that may not touch the disk themselves."""
+"""Reads data files beside a module, for packages that may not touch the disk themselves."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def restrict(path: Path) -> None:
         path.chmod(restricted)
     except OSError as error:
         log.warning(
-            "file is open to other users and its permissions cannot be narrowed",
+            "file is accessible to other users and its permissions cannot be restricted",
             extra=facts(path=str(path), mode=f"{mode:04o}", error=error.strerror),
         )
         return
-    log.warning("file permissions narrowed", extra=facts(path=str(path), was=f"{mode:04o}", now=f"{restricted:04o}"))
+    log.warning("file permissions restricted", extra=facts(path=str(path), was=f"{mode:04o}", now=f"{restricted:04o}"))

@@ -54,7 +54,7 @@ _remaining: ContextVar[_Remaining | None] = ContextVar("effort", default=None)
 
 
 class WorkLimit:
-    """Limits the work within a `with` block to so many steps. Long work calls `pause` now and then, so that other requests run."""
+    """Limits the work within a `with` block to this many steps. Long work calls `pause` regularly, so that other requests run."""
 
     __slots__ = ("_remaining", "_token")
 
@@ -69,7 +69,7 @@ class WorkLimit:
 
 
 def run_limited(steps: int, steps_per_cost: float, work: Callable[[], T]) -> T:
-    """Runs the work with at most so many steps and returns its result.
+    """Runs the work with at most this many steps and returns its result.
 
     Fast path: equals `WorkLimit`, for work on every request.
     """

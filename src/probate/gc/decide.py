@@ -1,11 +1,10 @@
 """Decides what to do with an object, given the states of its owners. A pure function; docs/collector.md shows it as a table.
 
-owners of the object                         has dependents    decision
-unknown or unresolvable among them           any               nothing: never delete on doubt; decide again when the kind is known
-solid only                                   any               nothing
-solid, and dangling or waiting ones          any               remove the references to the dangling and the waiting owners
-no solid, at least one waiting               yes               delete in the foreground: its own dependents go first
-no solid otherwise                           any               delete as the object's own finalizers say, else in the background
+owners of the object                         has dependents    decision unknown or unresolvable among them           any
+nothing: when in doubt, never delete; decide again if the kind is known solid only                                   any
+nothing solid, and dangling or waiting ones          any               remove the references to the dangling and the waiting owners
+no solid, at least one waiting               yes               delete in the foreground: its own dependents go first no solid
+otherwise                           any               delete as the object's own finalizers say, else in the background
 """
 
 from __future__ import annotations
@@ -89,4 +88,4 @@ def _policy_of_finalizers(finalizers: Sequence[str]) -> PropagationPolicy:
 
 
 def _reason(owner: OwnerReference, resolved: ResolvedOwner) -> str:
-    return f"owner {owner} is {'waiting for its dependents to go' if resolved.state is OwnerState.WAITING else 'gone'}"
+    return f"owner {owner} is {'waiting for its dependents to be removed' if resolved.state is OwnerState.WAITING else 'gone'}"

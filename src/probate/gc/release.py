@@ -102,7 +102,7 @@ class OwnerRelease:
         self._lagging.pop(item.key, None)
         if item.is_lagging:
             await self._backend.record_warning(
-                item, "ControllerLags", "its controller did not take notice of the deletion in time; going on without it"
+                item, "ControllerLags", "its controller did not observe the deletion in time; the deletion continues without it"
             )
         return await self._plan_orphaning(item, since) if item.is_orphaning else [RemoveFinalizer(item, UNBLOCKED)]
 
@@ -151,7 +151,7 @@ class OwnerRelease:
 
 
 def _remove_references(owner: Item, dependents: list[Item]) -> list[Action]:
-    because = f"owner {owner.meta.name} ({owner.meta.uid}) leaves its dependents behind"
+    because = f"owner {owner.meta.name} ({owner.meta.uid}) orphans its dependents"
     uids = frozenset({owner.meta.uid})
     return [RemoveOwnerReferences(dependent, uids, because, (owner,)) for dependent in dependents]
 

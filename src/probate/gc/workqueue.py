@@ -10,7 +10,7 @@
     a blocking object lost an owner                   try to release its other owners: it may be deletable now, and they after it
     a custom kind was created or removed              check all objects that refer to owners of that kind
 
-Each piece of work has the revision of the change that it comes from. Everything older than the oldest piece is processed for good.
+Each piece of work has the revision of the change that it comes from. All changes before that of the oldest piece are processed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_REMOVED = 10_000
 MAX_WITHOUT_DEPENDENTS = 10_000
 _CRDS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
 _NAMESPACES = "objects/namespaces/"
-"""Namespaces are held by more than their metadata say."""
+"""A namespace is also held by its `spec.finalizers` and its content, not only by its metadata."""
 
 Work: TypeAlias = dict[str, int]
 """Keys to check, each with the revision that the work comes from."""
@@ -54,7 +54,7 @@ class WorkQueue:
         self.revision = 0  # all changes up to this revision have become work
         self.objects: Work = {}  # whose owners are to be resolved
         self.new_objects: Work = {}  # with owners that may not exist
-        self.releases: Work = {}  # deleting objects to release: they wait for blocking dependents, or for references, to go
+        self.releases: Work = {}  # deleting objects to release: they wait until blocking dependents or references are removed
         self.expansions: dict[str, Expansion] = {}  # by the owner's uid
         self.unblocked: dict[tuple[str, str], tuple[Item, OwnerReference, int]] = {}  # owners that a change may have freed
         self.crds: Work = {}  # that changed

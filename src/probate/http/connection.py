@@ -1,12 +1,13 @@
 """One client connection, with limits on the size of request headers and on how long a client may take.
 
-uvicorn accepts headers of any size, waits forever for the rest, and refuses what it cannot parse in plain text. This connection
+uvicorn accepts headers of any size, waits forever for the rest, and answers what it cannot parse in plain text. This connection
 
-    answers headers over the limit with 431, a URL over its limit with 414, other than HTTP with 400: a `Status`, then it closes;
+    answers headers over the limit with 431, a URL over its limit with 414, and input that is not HTTP with 400, each with a
+    `Status`, and then closes;
     gives a client `patience` seconds to send headers, or the rest of a refused body, and to read some of its response.
 
-(The app limits how long a body may take, since it can still answer then.) A client reads a refusal only if the connection is not
-closed while the client still sends. So after a refusal the connection discards what arrives for a moment before it closes.
+(The app limits how long a body may take, since it can still answer then.) A client that is still sending when the connection closes
+cannot read the refusal. So after a refusal the connection reads and discards input for a moment before it closes.
 """
 
 from __future__ import annotations

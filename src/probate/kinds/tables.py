@@ -1,6 +1,6 @@
 """Builds Tables: a resource's printer, its rows, and the Table document that a client asks for by its Accept header.
 
-    printer = tables.printer("apps", "v1", "deployments")          or custom.printer(additionalPrinterColumns)
+    printer = tables.printer("apps", "v1", "deployments")          or custom_columns.printer(additionalPrinterColumns)
     rows = tables.rows(printer, objects, now=clock.now())
     tables.document(printer.columns, rows, resource_version="42")
 

@@ -99,7 +99,7 @@ class _PatchedDocument:
     def perform(self, operation: dict[str, Any]) -> None:
         name = operation.get("op")
         if not isinstance(name, str) or name not in self._operations:
-            raise _OperationFailed(f"the op {name!r} is none of {', '.join(self._operations)}")
+            raise _OperationFailed(f"the op {name!r} is unknown: use one of {', '.join(self._operations)}")
         self._operations[name](operation)
 
     def _add(self, location: Location, value: Any) -> None:
@@ -132,7 +132,7 @@ class _PatchedDocument:
         """Returns the source and target of a move or copy. Rejects a transfer out of a sealed field."""
         source, target = _parse_location(operation, "from"), _parse_location(operation, "path")
         if self._sealed and (not source or source[0] in self._sealed) and (not target or target[0] not in self._sealed):
-            raise _OperationFailed(f"what is in {' and '.join(self._sealed)} stays there: it cannot be copied or moved elsewhere")
+            raise _OperationFailed(f"values in {' and '.join(self._sealed)} cannot be copied or moved to other fields")
         return source, target
 
     def _move(self, operation: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ def _parse_location(operation: dict[str, Any], field: str) -> Location:
     if not isinstance(text, str):
         raise _OperationFailed(f'it needs a "{field}", such as "/metadata/labels/app"')
     if (text and not text.startswith("/")) or _BAD_ESCAPE.search(text):
-        raise _OperationFailed(f"{text!r} is no JSON pointer: it starts with /, and in a name ~ is written ~0 and / is written ~1")
+        raise _OperationFailed(f"{text!r} is not a JSON pointer: begin it with /, and in a name write ~0 for ~ and ~1 for /")
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
 
 
@@ -199,13 +199,13 @@ def _read(document: Any, location: Location) -> Any:
         elif isinstance(current, dict) and part in current:
             current = current[part]
         else:
-            raise _OperationFailed(f"there is no {_format_location(location[:depth])}")
+            raise _OperationFailed(f"{_format_location(location[:depth])} does not exist")
     return current
 
 
 def _container(document: Any, location: Location) -> None:
     if not isinstance(_read(document, location), (dict, list)):
-        raise _OperationFailed(f"{_format_location(location)} is neither an object nor a list: there is nothing in it")
+        raise _OperationFailed(f"{_format_location(location)} is neither an object nor a list, so it has no fields or items")
 
 
 def _index(location: Location, length: int, *, may_append: bool = False) -> int:
@@ -216,7 +216,7 @@ def _index(location: Location, length: int, *, may_append: bool = False) -> int:
     if not _INDEX.fullmatch(part):
         raise _OperationFailed(f"{_format_location(location)} is in a list: it must end with an index, such as 0")
     if len(part) > 18 or int(part) >= length + may_append:
-        raise _OperationFailed(f"there is no {_format_location(location)}: the list has {length} items")
+        raise _OperationFailed(f"{_format_location(location)} does not exist: the list has {length} items")
     return int(part)
 
 

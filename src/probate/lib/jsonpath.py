@@ -109,7 +109,7 @@ def _closing_bracket(text: str, start: int) -> int:
             depth += 1 if char == "[" else -1
             if not depth:
                 return position
-    raise BadPath(f"{text!r} has a bracket that does not end")
+    raise BadPath(f"{text!r} has an unclosed bracket")
 
 
 def _bracket(text: str) -> Step:
@@ -117,7 +117,7 @@ def _bracket(text: str) -> Step:
         return _filter(text[1:].strip())
     parts = [_bracket_part(one.strip()) for one in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^,])+", text)]
     if not parts:
-        raise BadPath("a bracket is empty: it takes a place, a quoted field, * or a filter")
+        raise BadPath("a bracket is empty: write an index, a range, a quoted field, * or a filter in it")
     return parts[0] if len(parts) == 1 else lambda value: [result for part in parts for result in part(value)]
 
 
@@ -128,23 +128,23 @@ def _bracket_part(text: str) -> Step:
         return _field(text[1:-1])
     match = _SLICE.fullmatch(text)
     if match is None or text == "-":
-        raise BadPath(f"[{text}] is no place in a list, no quoted field and no filter")
+        raise BadPath(f"[{text}] is not an index, a range, a quoted field or a filter")
     start, stop, step = (int(one) if one not in (None, "", "-") else None for one in match.groups())
     if step == 0:
-        raise BadPath(f"[{text}] would never get on: its step is 0")
+        raise BadPath(f"[{text}] has a step of 0: write a step of 1 or more")
     return _slice(slice(start, stop, step)) if ":" in text or start is None else _item(start)
 
 
 def _filter(text: str) -> Step:
     if not (text.startswith("(") and text.endswith(")")):
-        raise BadPath(f"[?{text}] is no filter: it wants parentheses, as in [?(@.type)]")
+        raise BadPath(f"[?{text}] is not a filter: it needs parentheses, as in [?(@.type)]")
     match = _COMPARISON.fullmatch(text[1:-1].strip())
     if match is None:
         has = parse(text[1:-1])
         return lambda value: [item for item in value if has.find(item)] if isinstance(value, list) else []
     left, sign, right = match.groups()
     if sign not in _OPERATORS:
-        raise BadPath(f"{sign!r} compares nothing; there are {' '.join(_OPERATORS)}")
+        raise BadPath(f"{sign!r} is not an operator: use one of {' '.join(_OPERATORS)}")
     compare, first, second = _OPERATORS[sign], _operand(left.strip()), _operand(right.strip())
 
     def select(value: Any) -> list[Any]:

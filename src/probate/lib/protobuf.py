@@ -62,7 +62,7 @@ def fields(data: bytes) -> Fields:
         tag, position = varint(data, position)
         number, wire_type = tag >> 3, tag & 7
         if not number:
-            raise Malformed("there is no field number 0")
+            raise Malformed("0 is not a field number")
         if wire_type == VARINT:
             value, position = varint(data, position)
             found.varints.setdefault(number, []).append(value)
@@ -115,10 +115,10 @@ def _piece(data: bytes, position: int, wire_type: int) -> tuple[bytes, int]:
     elif wire_type in _SIZES:
         size = _SIZES[wire_type]
     else:
-        raise Malformed(f"wire type {wire_type} is none that Kubernetes writes")
+        raise Malformed(f"wire type {wire_type} is not supported")
     end = position + size
     if end > len(data):
-        raise Malformed(f"a field of {size} bytes goes on after the end")
+        raise Malformed(f"a field of {size} bytes extends beyond the end")
     return data[position:end], end
 
 

@@ -10,7 +10,7 @@ from probate.store import contract, keys
 
 
 def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
-    """Raises `BadKey`, `TooLarge` or `BadRequest` unless the engine can accept the transaction."""
+    """Raises `InvalidKey`, `TooLarge` or `BadRequest` unless the engine can accept the transaction."""
     value = txn.value
     keys.check_key(txn.key)
     if not keys.is_object(txn.key):
@@ -118,7 +118,7 @@ def _check_guard(guard: contract.Guard) -> None:
 
 
 def check_scan(prefix: str, after: str, limit: int, *, limits: contract.Limits) -> None:
-    """Raises `BadKey`, `TooLarge` or `BadRequest` unless the engine can accept the scan."""
+    """Raises `InvalidKey`, `TooLarge` or `BadRequest` unless the engine can accept the scan."""
     keys.check_prefix(prefix)
     if after:
         keys.check_key(after)
@@ -129,7 +129,7 @@ def check_scan(prefix: str, after: str, limit: int, *, limits: contract.Limits) 
 
 
 def check_scan_many(prefixes: Sequence[str], limit: int, limits: contract.Limits) -> None:
-    """Raises `BadKey`, `TooLarge` or `BadRequest` unless the engine can accept the scans."""
+    """Raises `InvalidKey`, `TooLarge` or `BadRequest` unless the engine can accept the scans."""
     if len(prefixes) > limits.page_size:
         raise errors.TooLarge(f"{len(prefixes):,} ranges are requested at once; the store takes at most {limits.page_size:,}")
     if prefixes:
@@ -151,7 +151,7 @@ def check_watch(prefix: str) -> None:
 
 
 def check_read_many(requested_keys: Sequence[str], limits: contract.Limits) -> None:
-    """Raises `BadKey` or `TooLarge` unless the keys can be read together."""
+    """Raises `InvalidKey` or `TooLarge` unless the keys can be read together."""
     if len(requested_keys) > limits.page_size:
         raise errors.TooLarge(f"at most {limits.page_size:,} keys are read at once, not {len(requested_keys):,}: ask in parts")
     keys.check_keys(requested_keys)

@@ -221,7 +221,7 @@ CommitResult: TypeAlias = Revision | FailedGuards
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False):
-    """The largest arguments an engine accepts. A call that exceeds one raises `TooLarge` or `BadKey` and changes nothing."""
+    """The largest arguments an engine accepts. A call that exceeds one raises `TooLarge` or `InvalidKey` and changes nothing."""
 
     key_bytes: int  # of a key or prefix, in UTF-8
     value_bytes: int  # of one object
@@ -263,7 +263,7 @@ class Store(Protocol):
     """An open store.
 
     Every method may raise `StoreUnavailable` (the engine does not answer; nothing was changed), `StoreDamaged`, and for invalid
-    arguments `BadKey`, `TooLarge` or `BadRequest`. After `close`, all methods raise `StoreUnavailable`.
+    arguments `InvalidKey`, `TooLarge` or `BadRequest`. After `close`, all methods raise `StoreUnavailable`.
     """
 
     @property

@@ -42,13 +42,13 @@ def is_valid(key: str) -> bool:
 
 
 def check_key(key: str) -> None:
-    """Raises `BadKey` unless `key` can be stored."""
+    """Raises `InvalidKey` unless `key` can be stored."""
     if _KEY.fullmatch(key) is None or (len(key) * 4 > MAX_BYTES and _is_too_long(key)):
         raise errors.InvalidKey(_explain(key, "key"))
 
 
 def check_keys(keys: Sequence[str]) -> None:
-    """Raises `BadKey` unless every key can be stored.
+    """Raises `InvalidKey` unless every key can be stored.
 
     Fast path: joins the keys with line breaks, which no key contains, and matches the joined text once. Equals `check_key` of
     each key, property-tested in tests/unit/store/test_keys.py.
@@ -70,13 +70,13 @@ def _are_plain(text: str, keys: Sequence[str]) -> bool:
 
 
 def check_prefix(prefix: str) -> None:
-    """Raises `BadKey` unless `prefix` names a range of whole segments."""
+    """Raises `InvalidKey` unless `prefix` names a range of whole segments."""
     if not prefix.endswith("/") or _KEY.fullmatch(prefix + "x") is None or _is_too_long(prefix):
         raise errors.InvalidKey(_explain(prefix, "prefix"))
 
 
 def check_prefixes(prefixes: Sequence[str]) -> None:
-    """Raises `BadKey` unless each prefix names a range of whole segments. Fast path like `check_keys`."""
+    """Raises `InvalidKey` unless each prefix names a range of whole segments. Fast path like `check_keys`."""
     text = "x\n".join(prefixes)
     are_valid = text.count("\n") == len(prefixes) - 1 and text.count("/x\n") == len(prefixes) - 1 and text.endswith("/")
     if not are_valid or not _are_plain(f"{text}x", prefixes) or max(map(len, prefixes)) * 4 > MAX_BYTES:

@@ -32,7 +32,7 @@ class UnchangedSinceTracker:
     def get(self, prefix: str, *, recorded: Revision, now: Revision) -> UnchangedSince:
         """Returns what is known of a range at revision `now`, when changes have been recorded up to the revision `recorded`.
 
-        Raises `BadKey` or `BadRequest` unless the range is one of objects.
+        Raises `InvalidKey` or `BadRequest` unless the range is one of objects.
         """
         since = self._last_changes.get(prefix)
         if since is None:

@@ -119,7 +119,7 @@ def test_load_pending_loads_all_lazy_modules_and_their_imports(folder: Folder) -
     assert sorted(EXECUTED) == ["lately/__init__", "lately/one", "lately/two"]
 
 
-def test_load_pending_stops_when_it_is_told_to(folder: Folder) -> None:
+def test_load_pending_stops_on_request(folder: Folder) -> None:
     folder.write("lately", "")
     folder.import_module("lately")
     lazy_import.load_pending(lambda: True)

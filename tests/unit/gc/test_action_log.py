@@ -40,9 +40,9 @@ async def test_every_action_is_logged_with_its_reason(caplog: pytest.LogCaptureF
             one["metadata"]["name"]: f"ConfigMap {one['metadata']['name']} ({one['metadata']['uid']})" for one in (owner, child)
         }
         assert log_lines(caplog) == [
-            ("removed owner references", "shared", None, f"owner {name['owner']} is waiting for its dependents to go"),
-            ("deleted", "child", "Foreground", f"owner {name['owner']} is waiting for its dependents to go"),
-            ("deleted", "grandchild", "Background", f"owner {name['child']} is waiting for its dependents to go"),
+            ("removed owner references", "shared", None, f"owner {name['owner']} is waiting for its dependents to be removed"),
+            ("deleted", "child", "Foreground", f"owner {name['owner']} is waiting for its dependents to be removed"),
+            ("deleted", "grandchild", "Background", f"owner {name['child']} is waiting for its dependents to be removed"),
             ("released", "child", None, "no dependent blocks it"),
             ("released", "owner", None, "no dependent blocks it"),
         ]

@@ -108,7 +108,7 @@ def test_reason_names_every_lost_owner_once_and_says_why_it_is_lost() -> None:
     assert action is not None
     assert action.because == (
         "owner ConfigMap dangling-0 (uid-dangling-0) is gone; "
-        "owner ConfigMap waiting-0 (uid-waiting-0) is waiting for its dependents to go"
+        "owner ConfigMap waiting-0 (uid-waiting-0) is waiting for its dependents to be removed"
     )
 
 

@@ -158,7 +158,7 @@ async def test_a_deleted_binding_stops_the_collector_too(house: RbacServer) -> N
     assert await existing(house, "child-0", "child-1") == ["child-0", "child-1"]
 
 
-async def test_a_permission_in_one_namespace_is_for_that_one(house: RbacServer) -> None:
+async def test_a_permission_in_one_namespace_does_not_extend_to_others(house: RbacServer) -> None:
     await replace_rules(house, COLLECTOR)
     account = f"system:serviceaccount:kube-system:{COLLECTOR}"
     await house.grant(account.replace(":", "-"), rule("delete"), namespace="default")

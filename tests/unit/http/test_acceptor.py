@@ -14,7 +14,7 @@ from probate.http.acceptor import Acceptor
 from probate.http.limit_log import LimitLog
 
 
-def test_refused_client_that_has_gone_already_is_no_error() -> None:
+def test_refused_client_that_has_disconnected_is_not_an_error() -> None:
     """Its socket cannot be written to. That was an error in the log for each such connection, and as many as a client likes."""
     failed: list[dict[str, Any]] = []
 

@@ -237,7 +237,7 @@ def test_kubelet_signer_rules(name: x509.Name, usages: tuple[str, ...], names: l
 
 @pytest.mark.parametrize("signer", ["kubernetes.io/kubelet-serving", "kubernetes.io/legacy-unknown", "example.com/s"])
 def test_unknown_signers_are_refused(signer: str) -> None:
-    with pytest.raises(CannotSign, match="there is no signer"):
+    with pytest.raises(CannotSign, match="the server has no signer"):
         sign(csr_pem(subject("ann")), signer)
 
 

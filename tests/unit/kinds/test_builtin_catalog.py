@@ -131,7 +131,7 @@ def test_every_reference_leads_to_a_definition() -> None:
     assert used - {f"#/definitions/{name}" for name in definitions} == set()
 
 
-def test_a_property_called_ref_is_no_reference() -> None:
+def test_a_property_called_ref_is_not_a_reference() -> None:
     assert field(CRD, "spec.versions.[].schema.openAPIV3Schema.$ref").type == "string"
 
 
@@ -196,7 +196,7 @@ def test_several_strategies_at_once() -> None:
     assert field(POD, "spec.volumes").patch_strategies == {"merge", "retainKeys"}
 
 
-def test_a_reference_that_says_more_than_its_target_is_of_both() -> None:
+def test_a_reference_with_siblings_merges_them_with_its_target() -> None:
     strategy = field(("apps", "v1", "Deployment"), "spec.strategy")
     assert strategy.patch_strategies == {"retainKeys"}
     assert "rollingUpdate" in strategy.properties
@@ -231,7 +231,7 @@ def test_quantities_are_texts_or_numbers() -> None:
     assert (limit.type, limit.format, limit.is_int_or_string) == ("", "quantity", True)
 
 
-def test_times_are_told_apart_by_name() -> None:
+def test_time_and_micro_time_differ_in_their_definition_names() -> None:
     lease = ("coordination.k8s.io", "v1", "Lease")
     for node, name in [(field(POD, "metadata.creationTimestamp"), "Time"), (field(lease, "spec.renewTime"), "MicroTime")]:
         assert (node.type, node.format, node.name.rpartition(".")[2]) == ("string", "date-time", name)

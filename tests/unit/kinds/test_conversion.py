@@ -128,7 +128,7 @@ def test_every_kind_of_several_versions_is_converted_or_has_one_shape() -> None:
             assert one.storage_gvk or same_shape(one.load_schema(), versions[0].load_schema()), one.group_version_kind
 
 
-def test_what_is_stored_otherwise_can_be_converted_to_a_kind_that_is_served() -> None:
+def test_kinds_stored_in_another_version_have_conversions() -> None:
     converted = [one for one in catalog.load() if one.storage_gvk is not None]
     assert {one.group_version_kind for one in converted} == conversion.converted_kinds()
     assert all(one.storage_gvk and catalog.load().find_kind(*one.storage_gvk) for one in converted)

@@ -196,7 +196,7 @@ def test_the_service_account_is_in_both_of_its_fields(field: str) -> None:
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("builder", "builder")
 
 
-def test_what_says_nothing_is_not_kept() -> None:
+def test_empty_values_are_dropped() -> None:
     pod: Object = {
         "metadata": {"labels": {}, "annotations": None, "creationTimestamp": None, "finalizers": []},
         "spec": {"hostNetwork": False, "nodeName": "", "nodeSelector": {}, "tolerations": [], "volumes": None},
@@ -352,7 +352,7 @@ def pod_of(resources: Object, *containers: Object, **spec: Any) -> Object:
         pytest.param({"requests": {"hugepages-2Mi": "6Mi"}}, None, "6Mi", id="is asked for"),
     ],
 )
-def test_huge_pages_of_a_pod_that_says_something_of_itself(whole: Object, limits: str | None, requests: str) -> None:
+def test_huge_pages_of_a_pod_with_pod_level_resources(whole: Object, limits: str | None, requests: str) -> None:
     containers = [{"limits": {"hugepages-2Mi": "2Mi"}}, {"limits": {"hugepages-2Mi": "4Mi"}}]
     found = pod_of(whole, *containers)
     assert (found.get("limits") or {}).get("hugepages-2Mi") == limits

@@ -96,7 +96,7 @@ def test_precedence_comes_first_and_then_the_name() -> None:
     assert named(Classifier(made, LEVELS).flow_of(ANN, PODS)) == "a"
 
 
-def test_one_that_dangles_counts_for_nothing() -> None:
+def test_dangling_flow_schema_is_ignored() -> None:
     made = [schema("a", 1, "nowhere", resourceRules=[about()]), schema("b", 2, resourceRules=[about()])]
     assert named(Classifier(made, LEVELS).flow_of(ANN, PODS)) == "b"
 
@@ -112,7 +112,7 @@ def test_one_that_dangles_counts_for_nothing() -> None:
     ],
     ids=["masters", "anybody", "account", "account of the system", "node"],
 )
-def test_for_most_it_is_the_same_whatever_they_ask(user: User, expected: str | None) -> None:
+def test_most_users_have_one_flow_for_all_resources(user: User, expected: str | None) -> None:
     assert named(USUAL.only_flow_of(user)) == expected
 
 

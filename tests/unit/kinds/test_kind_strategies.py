@@ -51,18 +51,18 @@ def sources(claim: Object) -> tuple[Any, Any]:
         pytest.param({"dataSource": _CLAIM, "dataSourceRef": _AWAY}, (_CLAIM, _CLAIM), id="something elsewhere, and a claim"),
     ],
 )
-def test_claim_kept_a_source_that_nobody_can_fill_it_from(given: Object, expected: tuple[Any, Any]) -> None:
+def test_claim_kept_an_unsupported_data_source(given: Object, expected: tuple[Any, Any]) -> None:
     assert sources(created("", "PersistentVolumeClaim", {"spec": given})) == expected
     bare = created("", "PersistentVolumeClaim", {"spec": {}})
     assert sources(updated("", "PersistentVolumeClaim", bare, spec=given)) == expected
 
 
-def test_claim_that_has_such_a_source_from_before_keeps_it() -> None:
+def test_existing_claim_keeps_an_unsupported_data_source() -> None:
     old = {"metadata": {"name": "o"}, "spec": {"dataSource": _OTHER, "dataSourceRef": _AWAY}}
     assert sources(updated("", "PersistentVolumeClaim", old)) == (_OTHER, _AWAY)
 
 
-def test_service_account_names_its_secrets_and_says_nothing_else_of_them() -> None:
+def test_service_account_keeps_only_the_names_of_its_secrets() -> None:
     said = {"secrets": [{"name": "a", "namespace": "elsewhere", "kind": "Secret", "uid": "1"}, {"uid": "2"}]}
     account = created("", "ServiceAccount", said)
     assert account["secrets"] == [{"name": "a"}, {}]

@@ -53,7 +53,7 @@ def schema(group: str, kind: str, version: str = "v1") -> Schema:
         ("resource.k8s.io", "ResourceSlice", {"spec": {"devices": [{"name": "d", "attributes": {"a": {"bool": False}}}]}}, None),
     ],
 )
-def test_what_go_cannot_tell_from_absent_is_dropped(group: str, kind: str, given: Object, left: Object | None) -> None:
+def test_values_that_go_treats_as_absent_are_dropped(group: str, kind: str, given: Object, left: Object | None) -> None:
     object_ = copy.deepcopy(given)
     omitempty.drop(object_, schema(group, kind))
     assert object_ == (given if left is None else left)
@@ -127,7 +127,7 @@ def test_what_has_no_tags_is_left_alone() -> None:
     assert object_ == {"a": None, "b": {"c": []}}
 
 
-def test_kind_that_two_threads_asked_for_at_once_lost_what_is_always_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kind_used_by_two_threads_at_once_lost_always_written_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """One makes a Deployment and is held up in the middle of it; the other, who needs some of the same structs, makes a Pod."""
     pod: Object = {"spec": {"containers": [{"name": "c", "env": [{"name": "X", "valueFrom": {"resourceFieldRef": {}}}]}]}}
     expected = copy.deepcopy(pod)

@@ -33,7 +33,7 @@ def test_a_pod_needs_what_runs_or_what_starts_it(spec: Any, cpu: str) -> None:
     assert str(resource_totals.pod_resources(spec, "limits")["cpu"]) == cpu
 
 
-def test_overhead_limits_nobody_who_has_no_limit() -> None:
+def test_overhead_adds_no_limit_to_a_pod_without_one() -> None:
     spec = {"containers": [{"name": "c"}], "overhead": {"cpu": "1"}}
     assert str(resource_totals.pod_resources(spec, "requests")["cpu"]) == "1"
     assert "cpu" not in resource_totals.pod_resources(spec, "limits")

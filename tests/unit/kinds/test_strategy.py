@@ -234,7 +234,7 @@ def test_status_changes_nothing_else_and_nothing_else_changes_status() -> None:
     assert (new["spec"]["replicas"], new["status"], new["metadata"]["generation"]) == (5, {}, 2)
 
 
-def test_a_pods_class_of_service_is_for_life() -> None:
+def test_qos_class_of_a_pod_never_changes() -> None:
     old = created("", "Pod", {"spec": {"containers": []}})
     new = copy.deepcopy(old) | {"status": {"phase": "Running"}}
     kind_strategy.update_status(GroupVersionKind("", "v1", "Pod"), new, old, now=_NOW)

@@ -14,7 +14,7 @@ from probate.store.sqlite import bulk_writes
 from probate.store.sqlite import store as sqlite
 
 
-async def test_what_was_absent_is_not_remembered_to_be_so_after_a_crowd_has_created_it() -> None:
+async def test_absence_is_not_cached_after_a_bulk_create() -> None:
     store = await sqlite.open_memory()
     names = [f"objects/crowd/{number:02}" for number in range(bulk_writes.BATCH_ROWS)]
     before = [f"objects/before/{number:02}" for number in range(bulk_writes.BATCH_ROWS - 1)]
@@ -31,7 +31,7 @@ async def test_what_was_absent_is_not_remembered_to_be_so_after_a_crowd_has_crea
     await store.close()
 
 
-async def test_crowd_whose_objects_do_not_fit_was_never_told_and_tried_for_ever() -> None:
+async def test_bulk_creates_that_do_not_fit_were_never_answered_and_retried_forever() -> None:
     store = await sqlite.open_memory()
     store.database.writer.execute(f"PRAGMA max_page_count = {store.database.writer.pragma('page_count') + 30}")
     large = b"x" * 30_000
@@ -43,7 +43,7 @@ async def test_crowd_whose_objects_do_not_fit_was_never_told_and_tried_for_ever(
     await store.close()
 
 
-async def test_deletes_that_could_not_be_carried_out_were_never_told_and_kept_others_out() -> None:
+async def test_failed_bulk_deletes_were_never_reported_and_blocked_other_writes() -> None:
     store = await sqlite.open_memory()
     names = [f"objects/many/{number:03}-{'x' * 300}" for number in range(400)]
     await store.commit_many([contract.create(key, b"") for key in names])
@@ -59,7 +59,7 @@ async def test_deletes_that_could_not_be_carried_out_were_never_told_and_kept_ot
     await store.close()
 
 
-async def test_store_in_memory_was_seen_in_the_middle_of_a_group_while_others_asked() -> None:
+async def test_store_in_memory_exposed_a_partial_group_while_requests_arrived() -> None:
     store = await sqlite.open_memory()
     start = await store.revision()
     time_slices.current().note_request()

@@ -5,7 +5,7 @@ field_set_order        field sets in the order in which Kubernetes writes them
 schema_shapes          what a schema says about ownership: which values are atomic, which have parts, what identifies a list item
 extraction             the fields that a document sets
 comparison             the fields that differ between two objects
-merge                  merges an applied document into the live object
+apply_merge            merges an applied document into the live object
 removal                removes fields from an object
 ownable_part           the fields that can be owned through one path of an object
 managed_fields         `metadata.managedFields`: parsing, creating, sorting and capping entries

@@ -102,4 +102,4 @@ def _check_texts(meta: dict[str, Any], path: FieldPath) -> Iterator[FieldError]:
         if isinstance(texts, dict) and all(isinstance(one, str) for one in texts.values()):
             yield from check(texts, path / name)
         else:
-            yield field_errors.invalid(path / name, texts, "must be a map from texts to texts")
+            yield field_errors.invalid(path / name, texts, "must be a map of strings to strings")

@@ -57,7 +57,7 @@ CONTROLLERS = OptionGroup(
         ),
         option(
             "--unhealthy-zone-threshold",
-            "The share of unreachable nodes from which a zone is unhealthy.",
+            "The share of unreachable nodes at which a zone counts as unhealthy.",
             metavar="SHARE",
             type=click.FloatRange(0, 1),
             default=DEFAULT_UNHEALTHY_SHARE,
@@ -111,14 +111,14 @@ TIMING = OptionGroup(
         ),
         option(
             "--node-monitor-grace-period",
-            "How long a node may send no heartbeat before it counts as unreachable.",
+            "How long a node may go without a heartbeat before it counts as unreachable.",
             metavar="TIME",
             type=Duration(),
             default="50s",
         ),
         option(
             "--node-startup-grace-period",
-            "The same for a node that has never reported its status.",
+            "The same period for a node that has never reported its status.",
             metavar="TIME",
             type=Duration(),
             default="60s",

@@ -32,7 +32,7 @@ RESYNC_SECONDS = 60.0
 """How often the bundle is compared again: its files may have changed."""
 
 DESCRIPTION = "kubernetes.io/description"
-DESCRIPTION_TEXT = "The certificate that the API server's own is checked against by those in the cluster who ask it something."
+DESCRIPTION_TEXT = "Contains a CA bundle with which clients in the cluster verify the API server."
 
 
 class DefaultObject(NamedTuple):

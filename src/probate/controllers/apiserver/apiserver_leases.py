@@ -47,7 +47,7 @@ async def withdraw(client: Client, identity: str) -> None:
 
 
 def expires_at(lease: Object) -> float | None:
-    """Returns when the Lease expires; None if it does not say so: then it has. (AL-2)"""
+    """Returns when the Lease expires; None if it does not state that: then it counts as expired. (AL-2)"""
     spec = lease.get("spec") or {}
     renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
     return None if not renewed or duration is None else parse_time(renewed) + float(duration)

@@ -63,7 +63,7 @@ def expires_at(request: Object) -> float:
 
 
 def seconds_left(request: Object, now: float) -> float:
-    """Returns in how many seconds the request expires: its time has to be over. (CSR-3)"""
+    """Returns in how many seconds the request expires: its age must exceed the limit. (CSR-3)"""
     return durations.past(expires_at(request), now)
 
 

@@ -1,7 +1,7 @@
 """Deletes Events that were not written for a while (`--event-ttl`).
 
 Every write of an Event restarts its time, so the Events are kept in the order of their last write, and only the first one has a
-timer. When it is due, all Events that are due are deleted together. Every server on a store does this; the second finds nothing.
+timer. When it is due, all Events that are due are deleted together. Every server on a store does this; the first one deletes them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     terminated      too many pods have terminated: evicted ones go first, then those that terminated longest ago
     out-of-service  they are being deleted, and their node is out of service
-    orphaned        their node is gone, and did not come back for a while
+    orphaned        their node is gone, and was not created again for a while
     unscheduled     they have been deleting for a while, and never had a node
 
 A pod that finalizers hold is left to their controllers: it counts as a pod that is still needed, and is not deleted again and
@@ -153,7 +153,7 @@ class PodGarbageCollector:
         return DONE
 
     async def _quarantine(self, pod: Object) -> Result:
-        """Deletes a pod whose node is gone, or returns for how long the node may still come back. (PG-14 to PG-18)"""
+        """Deletes a pod whose node is gone, or returns for how long the node may still be created again. (PG-14 to PG-18)"""
         node, now = node_name_of(pod), self._clock.monotonic()
         since = self._missing_nodes.setdefault(node, now)
         left = durations.until(since + QUARANTINE_SECONDS, now)

@@ -40,7 +40,7 @@ def expires_at(job: Object) -> float | None:
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in {"Complete", "Failed"} and condition["status"] == "True":
             if not condition.get("lastTransitionTime"):
-                raise errors.Invalid(f"it is not known when {name_of(job)} has finished")
+                raise errors.Invalid(f"the Job {name_of(job)} has finished, but does not state when")
             return parse_time(condition["lastTransitionTime"]) + float(ttl)
     return None
 

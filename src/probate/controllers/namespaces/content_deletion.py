@@ -68,7 +68,7 @@ class ContentDeletion:
         self._permissions = 0  # their revision when an action was denied
 
     def note_changed(self, keys: Sequence[str]) -> bool:
-        """Queues the objects of these that may remain. Returns whether there are any."""
+        """Queues those of the changed objects that may remain. Returns whether there are any."""
         known = [key for key in keys if key in self._items]
         self._unread.update(dict.fromkeys(known))
         return bool(known)

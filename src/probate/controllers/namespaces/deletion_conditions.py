@@ -35,18 +35,28 @@ class _Wording(NamedTuple):
 
 
 _WORDINGS = (
-    _Wording("NamespaceDeletionDiscoveryFailure", "DiscoveryFailed", "ResourcesDiscovered", "All kinds of content are known"),
+    _Wording(
+        "NamespaceDeletionDiscoveryFailure", "DiscoveryFailed", "ResourcesDiscovered", "All resources successfully discovered"
+    ),
     _Wording(
         "NamespaceDeletionGroupVersionParsingFailure",
         "GroupVersionParsingFailed",
         "ParsedGroupVersions",
-        "All group versions can be read",
+        "All legacy kube types successfully parsed",
     ),
     _Wording(
-        "NamespaceDeletionContentFailure", "ContentDeletionFailed", "ContentDeleted", "All content was deleted, or is waited for"
+        "NamespaceDeletionContentFailure",
+        "ContentDeletionFailed",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
     ),
-    _Wording("NamespaceContentRemaining", "SomeResourcesRemain", "ContentRemoved", "No content is remaining"),
-    _Wording("NamespaceFinalizersRemaining", "SomeFinalizersRemain", "ContentHasNoFinalizers", "No finalizers are remaining"),
+    _Wording("NamespaceContentRemaining", "SomeResourcesRemain", "ContentRemoved", "All content successfully removed"),
+    _Wording(
+        "NamespaceFinalizersRemaining",
+        "SomeFinalizersRemain",
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    ),
 )
 
 
@@ -69,7 +79,7 @@ def describe_objects(remaining: RemainingContent) -> str:
     if remaining.finalizers:
         parts.append(f"finalizers are remaining: {_finalizers(remaining.finalizers)}")
     if failed:
-        parts.append(f"{failed} could not be deleted and are tried again")
+        parts.append(f"{failed} could not be deleted and will be retried")
     if remaining.damaged:
         parts.append(_damaged(remaining.damaged))
     return "; ".join(parts)
@@ -92,7 +102,7 @@ def _messages(remaining: RemainingContent | None) -> dict[str, str]:
 
 def _damaged(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"the stored data is damaged of {', '.join(names[:MAX_NAMED])}{more}"
+    return f"damaged stored data: {', '.join(names[:MAX_NAMED])}{more}"
 
 
 def _resources(counts: Counter[GroupResource]) -> str:

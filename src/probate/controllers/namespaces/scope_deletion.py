@@ -1,6 +1,6 @@
 """Deletes scopes: empties a namespace or CRD that is being deleted, reports what remains in its status, and finalizes it.
 
-The server has closed the scope when it marked it as deleted: no object can be created in it. From then on its content is deleted,
+The server closes a scope when it marks it as deleted: then no object can be created in it. After that its content is deleted,
 its status says what holds it, and it is removed in a transaction that finds it empty. A scope is reconciled whenever it or
 something in it changes; after a start, all scopes that are being deleted are.
 """
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Scope(Protocol):
-    """What is particular to a kind of scope."""
+    """The operations that differ between namespaces and CRDs."""
 
     @property
     def resource(self) -> str:
@@ -87,7 +87,7 @@ class ScopeDeletion:
             self._deletions.pop(key, None)
             return DONE
         deletion = self._deletion_of(scope.item)
-        because = f"{scope.item.meta.name} ({scope.item.meta.uid}) is being deleted, and it lies in there"
+        because = f"{scope.item.meta.name} ({scope.item.meta.uid}) is being deleted, and contains the object"
         if await deletion.step(scope.item, because):
             return IMMEDIATELY
         return await (self._finalize(scope) if deletion.is_over else self._wait(scope, deletion))
@@ -112,7 +112,7 @@ class ScopeDeletion:
         status = self._kind.status(scope.object, deletion.remaining(), self._now())
         if status == scope.object.get("status"):
             return DONE
-        [outcome] = await self._backend.execute([UpdateStatus(scope.item, status, "what remains in it has changed")])
+        [outcome] = await self._backend.execute([UpdateStatus(scope.item, status, "its remaining content has changed")])
         deletion.status_written_at = now
         return DONE if outcome is Outcome.DONE else RETRY_SECONDS
 
@@ -120,7 +120,7 @@ class ScopeDeletion:
         """Finalizes an empty scope. Should content remain after all, another `ContentDeletion` finds it."""
         del self._deletions[scope.item.meta.name]
         status = self._kind.status(scope.object, None, self._now())
-        action = Finalize(scope.item, status, "nothing is left in it")
+        action = Finalize(scope.item, status, "it has no content left")
         [outcome] = await self._backend.execute([action])
         log_actions(log, self._backend, [(action, outcome)])
         if outcome is Outcome.DONE:

@@ -87,11 +87,11 @@ def unknown_conditions(node: Object, now: str) -> list[Object]:
         before = conditions.find(result, type_)
         if before is None:
             new = conditions.new_condition(
-                type_, "Unknown", reason="NodeStatusNeverUpdated", message="the node has never said how it is"
+                type_, "Unknown", reason="NodeStatusNeverUpdated", message="Kubelet never posted node status."
             )
             result = [*result, {**new, "lastHeartbeatTime": node["metadata"]["creationTimestamp"], "lastTransitionTime": now}]
         elif before["status"] != "Unknown":
-            new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "the node says nothing any more"}
+            new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
             result = [{**new, "lastTransitionTime": now} if condition is before else condition for condition in result]
     return result
 

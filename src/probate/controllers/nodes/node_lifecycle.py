@@ -95,14 +95,14 @@ class NodeLifecycle:
         node = self._nodes.get(name)
         last = self._heartbeats.get(name.name)
         if last is not None and (node is None or node["metadata"]["uid"] != last.node["metadata"]["uid"]):
-            self._record_event(last.node, "Normal", "RemovingNode", message=f"Node {name.name} is gone")
+            self._record_event(last.node, "Normal", "RemovingNode", message=f"Removing Node {name.name} from Controller")
             del self._heartbeats[name.name]
             self._readiness.pop(name.name, None)
         if node is None:
             return None
         is_new = name.name not in self._heartbeats
         if is_new:
-            self._record_event(node, "Normal", "RegisteredNode", message=f"Node {name.name} is watched from now on")
+            self._record_event(node, "Normal", "RegisteredNode", message=f"Registered Node {name.name} in Controller")
         left = self._left(node)
         if not left:
             node = await self._mark_unknown(node)
@@ -143,14 +143,14 @@ class NodeLifecycle:
         if readiness not in node_health.NO_EXECUTE_TAINTS:
             return
         if before == "True":
-            self._record_event(node, "Normal", "NodeNotReady", message=f"Node {name} is not ready any more")
+            self._record_event(node, "Normal", "NodeNotReady", message=f"Node {name} status is now: NodeNotReady")
         pods = [pod for pod in self._pods if node_name_of(pod) == name and _is_ready(pod)]
         failures = await for_each(pods, self._mark_pod_unready)
         if failures:
             raise ExceptionGroup(f"pods of {name} could not be marked as not ready", failures)
 
     async def _mark_pod_unready(self, pod: Object) -> None:
-        ready = conditions.new_condition("Ready", "False", reason="NodeNotReady", message="the node of the pod is not ready")
+        ready = conditions.new_condition("Ready", "False", reason="NodeNotReady", message="the pod's node is not ready")
         change = {"conditions": [{**ready, "lastTransitionTime": format_time(self._clock.now())}]}
         uid = pod["metadata"]["uid"]
         await self._pods.patch(name_of(pod), {"metadata": {"uid": uid}, "status": change}, "status", media=STRATEGIC_MERGE_PATCH)

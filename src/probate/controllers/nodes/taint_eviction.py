@@ -122,7 +122,7 @@ class TaintEviction:
         if live is None or live["metadata"]["uid"] != pod["metadata"]["uid"] or is_deleting(live):
             return False
         before = (live.get("status") or {}).get("conditions") or []
-        message = "the node has a taint that the pod cannot stand"
+        message = "Taint manager: deleting due to NoExecute taint"
         new = conditions.for_pod(
             live, conditions.new_condition("DisruptionTarget", "True", reason="DeletionByTaintManager", message=message)
         )

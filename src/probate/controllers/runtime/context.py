@@ -18,8 +18,8 @@ class Server(NamedTuple):
     """The server in whose process the controllers run.
 
     `certificate` (PEM) is the authority that the server's own certificate is checked against, if there is one. `sign` signs
-    clients' certificates (PEM) if the server has an authority, and raises `Unfit` if it refuses to. `client_authorities` returns
-    the certificates (PEM) by which the server recognises clients' certificates now.
+    clients' certificates (PEM) if the server has an authority, and raises `CannotSign` if it refuses to. `client_authorities`
+    returns the certificates (PEM) by which the server recognises clients' certificates now.
     """
 
     identity: str = "here"

@@ -6,8 +6,8 @@ leads. A Lease that was released is taken at once. Wall clocks do not matter.
 
 The duration is short, so that a new holder works within 2 s after the old one was killed. A holder that was merely held up for
 longer loses the Lease, and learns of it at its next renewal. Until then two may work at once, which does no harm: every write of a
-controller is refused if it was based on an old version, and whatever two controllers created, both see as one too many. So a holder
-stops by itself only when it could not reach the store for long, when none of its writes would arrive anyway.
+controller is refused if it was based on an old version, and if both created the same object, each sees that one is surplus. So a
+holder stops by itself only when it could not reach the store for long, when none of its writes would arrive anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from probate.core.logs import facts
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 DURATION_SECONDS = 2
-"""A whole number: the API has no others."""
+"""A whole number, as the API requires."""
 RENEW_SECONDS = 0.5
 MAX_UNREACHABLE_SECONDS = 10.0
 """A holder that could not reach the store for so long stops."""

@@ -1,8 +1,9 @@
 """Reconciles keys one at a time, fed by the backend's watch: for controllers that act on the store in bulk.
 
 There are two reconcilers, and they differ in where changes come from and how much one key costs. `ChangeFeedLoop` reads every
-changed key of the store (`Backend.watch_keys`, no objects, no informer) and has one key under way, since a key stands for a whole
-namespace or all Events. `workers.Workers` is fed by informers and has several keys under way, with exponential backoff for each.
+changed key of the store (`Backend.watch_keys`, no objects, no informer) and processes one key at a time, since a key stands for a
+whole namespace or all Events. `workers.Workers` is fed by informers and processes several keys at once, with exponential backoff
+for each.
 
 Both are level-triggered: a change only says which key to reconcile. After a start, and whenever changes were missed, the loop
 starts again with everything that exists. While nothing changes and nothing is due, it does nothing.
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Reconciler(Protocol):
-    """What is particular to one controller."""
+    """The part of a `ChangeFeedLoop` that differs between controllers."""
 
     async def begin(self) -> Iterable[str]:
         """Forgets all state, and returns the keys to reconcile whatever happened before."""

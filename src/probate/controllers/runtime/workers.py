@@ -1,7 +1,7 @@
 """Reconciles keys fed by informers, several at a time and never the same key twice at once. (`reconcile` says why there are two.)
 
-A key that is added while it is under way is reconciled again afterwards. After a long reconcile, four times as long passes before
-the next one: so an owner of thousands of objects, which change all the time, takes a fifth of the time at most. A failure is
+A key that is added while it is being reconciled is reconciled again afterwards. After a long reconcile, four times as long passes
+before the next one: so an owner of thousands of objects, which change all the time, takes a fifth of the time at most. A failure is
 retried with exponential backoff, which a success resets. A conflict does not count as a failure: another client wrote first, and
 its write has arrived, or will arrive, as a change.
 """
@@ -63,7 +63,7 @@ class Workers:
             self._queue.add_later(_key(name), until - self._clock.monotonic())
 
     def add_later(self, name: NamespacedName, seconds: float) -> None:
-        """Enqueues a key after so many seconds."""
+        """Enqueues a key after this many seconds."""
         self._queue.add_later(_key(name), seconds)
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ def _is_conflict(error: Exception) -> bool:
 
 
 def _is_defect(error: Exception) -> bool:
-    """Whether this is a defect of the controller, not an answer that can be expected of a server."""
+    """Whether the error is a defect of the controller, not one that a server may return."""
     if isinstance(error, ExceptionGroup):
         return error.split(errors.ApiError)[1] is not None
     return not isinstance(error, errors.ApiError)

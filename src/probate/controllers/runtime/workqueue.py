@@ -7,7 +7,7 @@ The result of a reconcile says when its key is added again:
 
     DONE            when something about the key changes
     IMMEDIATELY     now: there was too much for one reconcile
-    any other       after so many seconds, or earlier if something about the key changes
+    any other       after this many seconds, or earlier if something about the key changes
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Queue:
         self._added.set()
 
     def add_later(self, key: str, seconds: float) -> None:
-        """Adds a key that is due in so many seconds, unless it is due now or earlier already."""
+        """Adds a key that is due in this many seconds, unless it is due now or earlier already."""
         time = self._clock.monotonic() + seconds
         if key in self._ready or self._times.get(key, time + 1) <= time:
             return

@@ -15,9 +15,9 @@ POD_CIDR_PREFIX = 22
 NODE_NETWORK = ipaddress.IPv4Network("10.64.0.0/16")
 """The addresses of the nodes themselves."""
 HEALTHY_CONDITIONS = {
-    "MemoryPressure": ("False", "KubeletHasSufficientMemory", "there is enough memory"),
-    "DiskPressure": ("False", "KubeletHasNoDiskPressure", "there is enough room on the disk"),
-    "PIDPressure": ("False", "KubeletHasSufficientPID", "there are enough process ids"),
+    "MemoryPressure": ("False", "KubeletHasSufficientMemory", "the simulated node has sufficient memory"),
+    "DiskPressure": ("False", "KubeletHasNoDiskPressure", "the simulated node has no disk pressure"),
+    "PIDPressure": ("False", "KubeletHasSufficientPID", "the simulated node has sufficient process ids"),
     "Ready": ("True", "KubeletReady", "the simulated node is ready"),
 }
 

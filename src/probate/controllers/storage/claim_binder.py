@@ -78,9 +78,7 @@ class ClaimBinding:
             if volume is None or (volume_matcher.claim_of(volume) and not volume_matcher.is_for(volume, claim)):
                 await self._set_status(claim, "Pending")
             elif not volume_matcher.fits(volume, claim):
-                self._record_event(
-                    claim, "Warning", "VolumeMismatch", message=f"volume {volume_name} is not what the claim asks for"
-                )
+                self._record_event(claim, "Warning", "VolumeMismatch", message=f"volume {volume_name} does not satisfy the claim")
                 await self._set_status(claim, "Pending")
             else:
                 await self._bind(volume, claim)
@@ -106,9 +104,8 @@ class ClaimBinding:
         """Provisions a volume for a claim that no volume fits."""
         if class_ is None:
             name = volume_matcher.class_of(claim)
-            message = (
-                f'storageclass.storage.k8s.io "{name}" not found' if name else "there is no volume for it, and it has no class"
-            )
+            unclassified = "no persistent volumes available for this claim and no storage class is set"
+            message = f'storageclass.storage.k8s.io "{name}" not found' if name else unclassified
             reason = "ProvisioningFailed" if name else "FailedBinding"
             self._record_event(claim, "Warning" if name else "Normal", reason, message=message)
         elif class_["provisioner"] == volume_plugins.PROVISIONER:
@@ -128,7 +125,7 @@ class ClaimBinding:
     async def _delegate(self, claim: Object, provisioner: str) -> Object:
         if annotation(claim, volume_matcher.PROVISIONER) == provisioner:
             return claim
-        self._record_event(claim, "Normal", "ExternalProvisioning", message=f"waiting for a volume to be made by {provisioner!r}")
+        self._record_event(claim, "Normal", "ExternalProvisioning", message=f"waiting for {provisioner!r} to provision a volume")
         return await self._claims.patch(name_of(claim), {"metadata": {"annotations": {volume_matcher.PROVISIONER: provisioner}}})
 
     async def _bind(self, volume: Object, claim: Object) -> None:

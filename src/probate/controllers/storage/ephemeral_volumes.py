@@ -33,7 +33,7 @@ class EphemeralVolumes:
         self._claims.add_event_handler(self._on_claim)
 
     def _on_pod(self, old: Object | None, new: Object | None) -> None:
-        """A pod's volumes cannot change, so only new pods matter."""
+        """Enqueues new pods. (The volumes of a pod cannot change.)"""
         if new is not None and (old is None or old["metadata"]["uid"] != new["metadata"]["uid"]) and _volumes(new):
             self.workers.add(name_of(new))
 

@@ -69,7 +69,7 @@ class OwnerEnqueuer:
 
 
 def _may_be_adopted_now(old: Object | None, new: Object) -> bool:
-    """Returns whether an owner may want to adopt the object that did not want to before."""
+    """Returns whether an owner that did not adopt the object before may adopt it now."""
     return old is None or controller_of(old) is not None or old["metadata"].get("labels") != new["metadata"].get("labels")
 
 

@@ -1,7 +1,8 @@
 """Fair time slices: long work on the event loop runs in slices, one at a time between requests.
 
 A task that yields with `asyncio.sleep(0)` lets others run first, but five such tasks run five slices in a row before the loop polls
-its sockets again. Tasks that call `wait_turn` queue instead: between any two slices, of whichever tasks, requests are served.
+its sockets again. Tasks that call `wait_turn` queue instead: between any two slices, of the same task or of others, requests are
+served.
 
 Short slices cost more in total than long ones, so slices are short only while requests arrive.
 """

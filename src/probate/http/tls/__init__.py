@@ -6,6 +6,6 @@ certificate_checks    checks that certificates, keys and CAs match
 server_context        the server's side of a handshake; uses new certificates without a restart
 transport             TLS on a plain transport, with back pressure
 client_certificates   the identity in a client's certificate
-csr_signing           signs CertificateSigningRequests for client certificates
+csr_signer            signs CertificateSigningRequests for client certificates
 trust                 TLS contexts for connections to other servers
 """

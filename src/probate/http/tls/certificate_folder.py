@@ -136,7 +136,7 @@ class CertificateFolder:
         self.read("ca.key")  # raises `CannotOpen` if it cannot be read
         if not certificate_checks.is_key_pair(self.path_of("ca.crt"), self.path_of("ca.key")):
             raise self._unusable(
-                f"ca.crt and ca.key do not belong together (two servers may have created them at the same time). {_MOVE_AWAY}"
+                f"ca.crt and ca.key do not match (two servers may have created them at the same time). {_MOVE_AWAY}"
             )
 
     def _ensure_pair(self, name: str, subject: Subject, now: float, *, names_file: str = "") -> bool:

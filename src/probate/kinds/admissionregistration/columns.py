@@ -51,12 +51,12 @@ def _param_ref(param_ref: Any) -> str:
     return cell_text.UNSET if selector is None else cell_text.format_selector_or_none(selector)
 
 
-_WEBHOOK_COLUMNS = (NAME, integer("Webhooks", "How many webhooks are registered here."), AGE)
-_PARAM_KIND = text("ParamKind", "The kind of the objects that hold its parameters.")
+_WEBHOOK_COLUMNS = (NAME, integer("Webhooks", "The number of webhooks."), AGE)
+_PARAM_KIND = text("ParamKind", "The kind of the policy's parameters.")
 _BINDING_COLUMNS = (
     NAME,
-    text("PolicyName", "The policy that is put into force."),
-    text("ParamRef", "The objects with the parameters to use."),
+    text("PolicyName", "The policy that is bound."),
+    text("ParamRef", "The parameters that are used."),
     AGE,
 )
 _GROUP = "admissionregistration.k8s.io"
@@ -65,10 +65,10 @@ PRINTERS = {
     (_GROUP, "mutatingwebhookconfigurations"): Printer(_WEBHOOK_COLUMNS, _webhooks),
     (_GROUP, "validatingwebhookconfigurations"): Printer(_WEBHOOK_COLUMNS, _webhooks),
     (_GROUP, "validatingadmissionpolicies"): Printer(
-        (NAME, integer("Validations", "How many rules the policy has."), _PARAM_KIND, AGE), _validating_policy
+        (NAME, integer("Validations", "The number of validations."), _PARAM_KIND, AGE), _validating_policy
     ),
     (_GROUP, "mutatingadmissionpolicies"): Printer(
-        (NAME, integer("Mutations", "How many changes the policy makes."), _PARAM_KIND, AGE), _mutating_policy
+        (NAME, integer("Mutations", "The number of mutations."), _PARAM_KIND, AGE), _mutating_policy
     ),
     (_GROUP, "validatingadmissionpolicybindings"): Printer(_BINDING_COLUMNS, _binding),
     (_GROUP, "mutatingadmissionpolicybindings"): Printer(_BINDING_COLUMNS, _binding),

@@ -85,8 +85,8 @@ PRINTERS = {
     ("apiregistration.k8s.io", "apiservices"): Printer(
         (
             NAME,
-            text("Service", "The service that serves this API; Local is this server itself."),
-            text("Available", "Whether the API can be used, and why not."),
+            text("Service", "The service that serves the API; Local is this server."),
+            text("Available", "Whether the API is available and, if it is not, the reason."),
             AGE,
         ),
         _api_service,
@@ -94,11 +94,11 @@ PRINTERS = {
     (_FLOW_CONTROL, "flowschemas"): Printer(
         (
             NAME,
-            text("PriorityLevel", "The priority level of the requests that match."),
-            text("MatchingPrecedence", "When it is tried: the lower, the sooner."),
-            text("DistinguisherMethod", "What tells one flow of requests from another."),
+            text("PriorityLevel", "The priority level of matching requests."),
+            text("MatchingPrecedence", "The matching precedence: lower numbers are tried first."),
+            text("DistinguisherMethod", "The attribute that distinguishes flows of requests."),
             AGE,
-            text("MissingPL", "Whether its priority level does not exist."),
+            text("MissingPL", "True if the priority level does not exist."),
         ),
         _flow_schema,
         order=_precedence,
@@ -107,10 +107,10 @@ PRINTERS = {
         (
             NAME,
             text("Type", "Whether the level is limited or exempt."),
-            text("NominalConcurrencyShares", "Its share of the requests that may run at once."),
-            text("Queues", "How many queues it has."),
-            text("HandSize", "How many queues a flow may use."),
-            text("QueueLengthLimit", "How many requests may wait in a queue."),
+            text("NominalConcurrencyShares", "The level's share of the concurrent requests."),
+            text("Queues", "The number of queues."),
+            text("HandSize", "The number of queues that one flow can use."),
+            text("QueueLengthLimit", "The maximum number of requests in a queue."),
             AGE,
         ),
         _priority_level,
@@ -118,13 +118,13 @@ PRINTERS = {
     ("internal.apiserver.k8s.io", "storageversions"): Printer(
         (
             NAME,
-            text("CommonEncodingVersion", "The version that all API servers store."),
-            text("StorageVersions", "The version that each API server stores."),
+            text("CommonEncodingVersion", "The version in which all API servers store objects."),
+            text("StorageVersions", "The version in which each API server stores objects."),
             AGE,
         ),
         _storage_version,
     ),
     ("storagemigration.k8s.io", "storageversionmigrations"): Printer(
-        (text("Name", NAME.description), text("Resource", "The resource whose objects are stored anew.")), _migration
+        (text("Name", NAME.description), text("Resource", "The resource whose objects are migrated.")), _migration
     ),
 }

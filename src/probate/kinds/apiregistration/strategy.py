@@ -12,7 +12,7 @@ def create_api_service(service: Object, *, now: str) -> None:
     if spec is None:
         return
     if spec.get("service") is not None:
-        message = "requests are not passed on to other servers: only what this server has itself is served"
+        message = "this server does not forward requests to other servers"
         missing = {"type": "Available", "status": "False", "reason": "NoAggregation", "lastTransitionTime": now, "message": message}
         service["status"] = {"conditions": [missing]}
         return

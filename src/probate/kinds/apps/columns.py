@@ -90,17 +90,17 @@ def _controller(object_: Object) -> str:
 
 _REPLICA_COLUMNS = (
     NAME,
-    integer("Desired", "How many pods there should be."),
-    integer("Current", "How many pods there are."),
-    integer("Ready", "How many pods are ready."),
+    integer("Desired", "The desired number of pods."),
+    integer("Current", "The number of pods."),
+    integer("Ready", "The number of ready pods."),
     AGE,
     CONTAINERS,
     IMAGES,
     SELECTOR,
 )
-_READY = text("Ready", "How many pods are ready, and how many there should be.")
-_UP_TO_DATE = "How many pods are as the current template wants them."
-_AVAILABLE = "How many pods have been ready for long enough."
+_READY = text("Ready", "The number of ready pods, and the desired number.")
+_UP_TO_DATE = "The number of pods that match the current template."
+_AVAILABLE = "The number of available pods: ready for at least minReadySeconds."
 
 PRINTERS = {
     ("", "replicationcontrollers"): Printer(_REPLICA_COLUMNS, _replication_controller),
@@ -122,9 +122,9 @@ PRINTERS = {
     ("apps", "daemonsets"): Printer(
         (
             NAME,
-            integer("Desired", "How many nodes should run the pod."),
-            integer("Current", "How many of them run it."),
-            integer("Ready", "On how many nodes the pod is ready."),
+            integer("Desired", "The number of nodes that should run the pod."),
+            integer("Current", "The number of these nodes that run it."),
+            integer("Ready", "The number of nodes on which the pod is ready."),
             integer("Up-to-date", _UP_TO_DATE),
             integer("Available", _AVAILABLE),
             text("Node Selector", "The labels that a node must have to run the pod."),
@@ -138,7 +138,7 @@ PRINTERS = {
     ("apps", "controllerrevisions"): Printer(
         (
             NAME,
-            text("Controller", "The object whose state this is."),
+            text("Controller", "The object that controls the revision."),
             text("Revision", "The number of the revision."),
             AGE,
         ),

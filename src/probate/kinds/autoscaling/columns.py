@@ -91,10 +91,10 @@ PRINTERS = {
     ("autoscaling", "horizontalpodautoscalers"): Printer(
         (
             NAME,
-            text("Reference", "What is scaled."),
-            text("Targets", "For each metric: what it is, and what it should be."),
-            text("MinPods", "The fewest replicas it may come to."),
-            text("MaxPods", "The most replicas it may come to."),
+            text("Reference", "The object that is scaled."),
+            text("Targets", "The current and the target value of each metric."),
+            text("MinPods", "The minimum number of replicas."),
+            text("MaxPods", "The maximum number of replicas."),
             text("Replicas", "How many replicas there are."),
             AGE,
         ),
@@ -104,7 +104,7 @@ PRINTERS = {
     ("autoscaling", "scales"): Printer(
         (
             text("Name", NAME.description),
-            integer("Desired", "How many replicas there should be."),
+            integer("Desired", "The desired number of replicas."),
             integer("Available", "How many replicas there are."),
             AGE,
         ),

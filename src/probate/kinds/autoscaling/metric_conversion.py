@@ -48,7 +48,7 @@ _SPECS, _STATUSES = _older_fields("target"), _older_fields("current")
 
 
 def older_specs(metrics: list[Object]) -> list[Object]:
-    """Returns metrics of a v2 spec in the older form."""
+    """Returns the metrics of a v2 spec in the older form of autoscaling/v1."""
     return [_older(one, _SPECS) for one in metrics]
 
 

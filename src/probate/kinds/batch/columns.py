@@ -77,9 +77,9 @@ PRINTERS = {
     ("batch", "jobs"): Printer(
         (
             NAME,
-            text("Status", "What the job has come to."),
-            text("Completions", "How many pods have succeeded, and how many must."),
-            text("Duration", "How long the job has been running, or ran."),
+            text("Status", "The state of the Job."),
+            text("Completions", "The number of pods that have succeeded, and the required number."),
+            text("Duration", "How long the Job has run."),
             AGE,
             CONTAINERS,
             IMAGES,
@@ -90,11 +90,11 @@ PRINTERS = {
     ("batch", "cronjobs"): Printer(
         (
             NAME,
-            text("Schedule", "When jobs are started, in cron's language."),
-            text("Timezone", "The time zone of the schedule; the controller's own if there is none."),
-            boolean("Suspend", "Whether no further jobs are started for now."),
-            integer("Active", "How many of its jobs are running."),
-            text("Last Schedule", "How long ago a job was last started."),
+            text("Schedule", "The schedule in cron syntax."),
+            text("Timezone", "The time zone of the schedule; without one, the controller's."),
+            boolean("Suspend", "Whether the controller starts no further Jobs."),
+            integer("Active", "The number of active Jobs."),
+            text("Last Schedule", "The time since the last Job was scheduled."),
             AGE,
             CONTAINERS,
             IMAGES,

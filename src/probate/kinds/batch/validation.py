@@ -145,7 +145,7 @@ def _check_restart(spec: Value, path: FieldPath) -> Problems:
 def _check_indexed_name(name: str, completions: int) -> Problems:
     last = f"{name}-{completions - 1}"
     for problem in names.validate_dns_label(last):
-        yield invalid(FieldPath("metadata") / "name", name, f"its pods could not be called {last!r}: {problem}")
+        yield invalid(FieldPath("metadata") / "name", name, f"the name {last!r} of its last pod would be invalid: {problem}")
 
 
 def _check_schedule(spec: Value, path: FieldPath) -> Problems:

@@ -47,7 +47,7 @@ def _state(request: Object) -> str:
     return next((one for one in reversed(types) if one in {"Issued", "Denied", "Failed"}), "Pending")
 
 
-_SIGNER = text("SignerName", "Who is asked to sign.")
+_SIGNER = text("SignerName", "The signer of the request.")
 _GROUP = "certificates.k8s.io"
 
 PRINTERS = {
@@ -56,13 +56,15 @@ PRINTERS = {
             NAME,
             AGE,
             _SIGNER,
-            text("Requestor", "Who asks for the certificate."),
-            text("RequestedDuration", "How long the certificate should be good for."),
+            text("Requestor", "The user who sent the request."),
+            text("RequestedDuration", "The requested lifetime of the certificate."),
             text("Condition", "Whether it is pending, approved, denied, failed or issued."),
         ),
         _request,
     ),
-    (_GROUP, "clustertrustbundles"): Printer((NAME, text("SignerName", "Whose certificates they are.")), _trust_bundle),
+    (_GROUP, "clustertrustbundles"): Printer(
+        (NAME, text("SignerName", "The signer whose certificates the bundle contains.")), _trust_bundle
+    ),
     (_GROUP, "podcertificaterequests"): Printer(
         (
             NAME,

@@ -46,7 +46,7 @@ class CannotSign(Exception):
 def check(signer: str, subject: RequestSubject, usages: tuple[str, ...]) -> None:
     """Raises `CannotSign` if the signer does not sign this request."""
     if signer not in SIGNERS:
-        raise CannotSign(f"there is no signer {signer}")
+        raise CannotSign(f"the server has no signer {signer}")
     if len(subject.names) != 1 or not subject.names[0]:
         raise CannotSign("the subject must have exactly one common name, which becomes the user name")
     if not all(part and part.isprintable() for part in (*subject.names, *subject.groups)):

@@ -49,18 +49,18 @@ def _component_status(component: Object, _: float) -> list[Any]:
     return [object_fields.name(component), status, object_fields.text(healthy, "message"), object_fields.text(healthy, "error")]
 
 
-_DATA = text("Data", "How many entries the data has.")
+_DATA = text("Data", "The number of entries in the data.")
 
 PRINTERS = {
     ("", "namespaces"): Printer((NAME, text("Status", "Whether the namespace is Active or Terminating."), AGE), _namespace),
     ("", "configmaps"): Printer((NAME, _DATA, AGE), _config_map),
-    ("", "secrets"): Printer((NAME, text("Type", "What the secret is for."), _DATA, AGE), _secret),
+    ("", "secrets"): Printer((NAME, text("Type", "The type of the Secret."), _DATA, AGE), _secret),
     ("", "serviceaccounts"): Printer((NAME, AGE), _service_account),
     ("", "resourcequotas"): Printer(
         (
             NAME,
-            text("Request", "For each resource requested: how much is used, and how much may be."),
-            text("Limit", "For each resource limited: how much is used, and how much may be."),
+            text("Request", "The used amount and the limit of each requested resource."),
+            text("Limit", "The used amount and the limit of each limited resource."),
             AGE,
         ),
         _resource_quota,
@@ -69,8 +69,8 @@ PRINTERS = {
         (
             NAME,
             text("Status", "Whether the component is healthy."),
-            text("Message", "What the component said of its health."),
-            text("Error", "What went wrong in asking it."),
+            text("Message", "The message of the health check."),
+            text("Error", "The error of the health check."),
         ),
         _component_status,
     ),

@@ -63,27 +63,27 @@ PRINTERS = {
         (
             NAME,
             text("Status", "Whether the node is ready, and whether pods may be scheduled on it."),
-            text("Roles", "What the node is for, by its labels."),
+            text("Roles", "The roles of the node, from its labels."),
             AGE,
             text("Version", "The version of the node's kubelet."),
-            wide("Internal-IP", "The node's address inside the cluster."),
-            wide("External-IP", "The node's address for the outside."),
-            wide("OS-Image", "The operating system, as it calls itself."),
+            wide("Internal-IP", "The node's internal address."),
+            wide("External-IP", "The node's external address."),
+            wide("OS-Image", "The operating system."),
             wide("Kernel-Version", "The version of the kernel."),
-            wide("Container-Runtime", "What runs the containers, and its version."),
+            wide("Container-Runtime", "The container runtime and its version."),
         ),
         _node,
     ),
     ("node.k8s.io", "runtimeclasses"): Printer(
-        (NAME, text("Handler", "What the container runtime calls this way of running."), AGE), _runtime_class
+        (NAME, text("Handler", "The name of the handler in the container runtime."), AGE), _runtime_class
     ),
-    ("coordination.k8s.io", "leases"): Printer((NAME, text("Holder", "Who holds the lease."), AGE), _lease),
+    ("coordination.k8s.io", "leases"): Printer((NAME, text("Holder", "The holder of the Lease."), AGE), _lease),
     ("coordination.k8s.io", "leasecandidates"): Printer(
         (
             NAME,
-            text("LeaseName", "The lease that is wanted."),
-            text("BinaryVersion", "The version of the program that wants it."),
-            text("EmulationVersion", "The version that the program behaves as."),
+            text("LeaseName", "The Lease that the candidate wants."),
+            text("BinaryVersion", "The binary version of the candidate."),
+            text("EmulationVersion", "The emulation version of the candidate."),
             AGE,
         ),
         _lease_candidate,

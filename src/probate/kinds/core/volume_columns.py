@@ -64,10 +64,10 @@ def _persistent_volume_claim(claim: Object, now: float) -> list[Any]:
     ]
 
 
-_CAPACITY = text("Capacity", "How much fits on the volume.")
-_ACCESS_MODES = text("Access Modes", "How the volume may be mounted: RWO, ROX, RWX or RWOP.")
+_CAPACITY = text("Capacity", "The capacity of the volume.")
+_ACCESS_MODES = text("Access Modes", "The access modes of the volume: RWO, ROX, RWX or RWOP.")
 _STORAGE_CLASS = text("StorageClass", "The storage class.")
-_ATTRIBUTES_CLASS = text("VolumeAttributesClass", "The class of attributes that can still be changed.")
+_ATTRIBUTES_CLASS = text("VolumeAttributesClass", "The VolumeAttributesClass.")
 _VOLUME_MODE = wide("VolumeMode", "Whether the volume has a file system or is a raw block device.")
 
 PRINTERS = {
@@ -76,9 +76,9 @@ PRINTERS = {
             NAME,
             _CAPACITY,
             _ACCESS_MODES,
-            text("Reclaim Policy", "What happens to the volume when its claim goes."),
+            text("Reclaim Policy", "What happens to the volume when its claim is deleted."),
             text("Status", "Whether the volume is available, bound, released or failed."),
-            text("Claim", "The claim that has the volume."),
+            text("Claim", "The claim that the volume is bound to."),
             _STORAGE_CLASS,
             _ATTRIBUTES_CLASS,
             text("Reason", "Why the volume is in this state."),
@@ -91,7 +91,7 @@ PRINTERS = {
         (
             NAME,
             text("Status", "Whether the claim is pending, bound or lost."),
-            text("Volume", "The volume that the claim has."),
+            text("Volume", "The volume that the claim is bound to."),
             _CAPACITY,
             _ACCESS_MODES,
             _STORAGE_CLASS,

@@ -42,15 +42,15 @@ def _source(event: Object) -> str:
 
 
 _COLUMNS = (
-    text("Last Seen", "How long ago it last happened."),
+    text("Last Seen", "The time since the event was last seen."),
     text("Type", "Normal or Warning."),
-    text("Reason", "What happened, in one word."),
-    text("Object", "What it happened to."),
-    wide("Subobject", "Which part of it."),
-    wide("Source", "Who says so, and where it runs."),
-    text("Message", "What happened, in a sentence."),
-    wide("First Seen", "How long ago it first happened."),
-    wide("Count", "How often it happened."),
+    text("Reason", "The reason, in one word."),
+    text("Object", "The object that the event is about."),
+    wide("Subobject", "The part of the object that the event is about."),
+    wide("Source", "The component that reported the event, and its host."),
+    text("Message", "The description of the event."),
+    wide("First Seen", "The time since the event was first seen."),
+    wide("Count", "How often the event was seen."),
     Column(name="Name", format="name", description=NAME.description, priority=1),
 )
 

@@ -16,5 +16,5 @@ def level_of(schema: Object) -> str:
 def condition(level: str, *, is_there: bool) -> Object:
     """Returns the condition of a FlowSchema that names this level, without its time."""
     if is_there:
-        return {"type": TYPE, "status": "False", "reason": "Found", "message": f'its priority level "{level}" is there'}
-    return {"type": TYPE, "status": "True", "reason": "NotFound", "message": f'its priority level "{level}" is not there'}
+        return {"type": TYPE, "status": "False", "reason": "Found", "message": f'its priority level "{level}" exists'}
+    return {"type": TYPE, "status": "True", "reason": "NotFound", "message": f'its priority level "{level}" does not exist'}

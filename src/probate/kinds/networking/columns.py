@@ -80,10 +80,10 @@ PRINTERS = {
     (_GROUP, "ingresses"): Printer(
         (
             NAME,
-            text("Class", "The ingress class, which says who serves it."),
-            text("Hosts", "The hosts that requests are taken for; * is any."),
-            text("Address", "Where it can be reached from outside."),
-            text("Ports", "The ports that are open: 443 too, if there is TLS."),
+            text("Class", "The IngressClass, which names the controller of the Ingress."),
+            text("Hosts", "The hosts that the rules apply to; * is any host."),
+            text("Address", "The external addresses of the Ingress."),
+            text("Ports", "The open ports: 80, and 443 with TLS."),
             AGE,
         ),
         _ingress,
@@ -91,15 +91,16 @@ PRINTERS = {
     (_GROUP, "ingressclasses"): Printer(
         (
             NAME,
-            text("Controller", "Who serves ingresses of this class."),
-            text("Parameters", "The object with further settings for the controller."),
+            text("Controller", "The controller of Ingresses of this class."),
+            text("Parameters", "The object with parameters for the controller."),
             AGE,
         ),
         _ingress_class,
     ),
     (_GROUP, "networkpolicies"): Printer(
-        (NAME, text("Pod-Selector", "The labels of the pods it applies to; none means all."), AGE), _network_policy
+        (NAME, text("Pod-Selector", "The labels of the pods that the policy applies to; none means all pods."), AGE),
+        _network_policy,
     ),
-    (_GROUP, "ipaddresses"): Printer((NAME, text("ParentRef", "The object that has the address.")), _ip_address),
+    (_GROUP, "ipaddresses"): Printer((NAME, text("ParentRef", "The object that uses the address.")), _ip_address),
     (_GROUP, "servicecidrs"): Printer((NAME, text("CIDRs", "The ranges from which services get addresses."), AGE), _service_cidr),
 }

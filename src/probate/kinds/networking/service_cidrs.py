@@ -1,6 +1,6 @@
 """ServiceCIDR objects: the ranges from which Services get their cluster IPs.
 
-An existing one is ready. A finalizer holds it until no IPAddress is in it that is not also in another range.
+An existing one is ready. A finalizer holds it while it contains an IPAddress that no other range contains.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def _fields(data: bytes, place: _Place) -> protobuf.Fields:
 
 def _expected(values: dict[int, T], number: int) -> T:
     if number not in values:
-        raise protobuf.Malformed(f"field {number} is not written as it should be")
+        raise protobuf.Malformed(f"field {number} has the wrong wire type")
     return values[number]
 
 
@@ -166,7 +166,7 @@ def _scalar(value: int, schema: Schema) -> int | bool:
 def _floating(piece: bytes) -> int | float:
     value = protobuf.double(piece)
     if not math.isfinite(value):
-        raise protobuf.Malformed(f"{value} is no number in JSON")
+        raise protobuf.Malformed(f"{value} is not a number in JSON")
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
 
 

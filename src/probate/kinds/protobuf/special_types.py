@@ -56,7 +56,7 @@ def _quantity(fields: protobuf.Fields) -> str:
 def _int_or_string(fields: protobuf.Fields) -> int | str:
     chosen = fields.varint(1)
     if chosen not in {_INTEGER, _STRING}:
-        raise protobuf.Malformed(f"{chosen} is no type of an IntOrString")
+        raise protobuf.Malformed(f"{chosen} is not a type of an IntOrString")
     return protobuf.signed(fields.varint(2), 32) if chosen == _INTEGER else fields.chunk(3).decode(errors="replace")
 
 

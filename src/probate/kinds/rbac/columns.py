@@ -33,9 +33,9 @@ _COLUMNS = (
     NAME,
     text("Role", "The role that is bound."),
     AGE,
-    wide("Users", "The users it is bound to."),
-    wide("Groups", "The groups it is bound to."),
-    wide("ServiceAccounts", "The service accounts it is bound to."),
+    wide("Users", "The users that the role is bound to."),
+    wide("Groups", "The groups that the role is bound to."),
+    wide("ServiceAccounts", "The service accounts that the role is bound to."),
 )
 _GROUP = "rbac.authorization.k8s.io"
 

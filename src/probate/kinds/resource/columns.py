@@ -54,14 +54,14 @@ PRINTERS = {
     (_GROUP, "deviceclasses"): Printer((NAME, AGE), _named),
     (_GROUP, "resourceclaimtemplates"): Printer((NAME, AGE), _named),
     (_GROUP, "resourceclaims"): Printer(
-        (NAME, text("State", "How far the claim has come: pending, allocated, reserved, deleted."), AGE), _resource_claim
+        (NAME, text("State", "The state of the claim: pending, allocated, reserved, deleted."), AGE), _resource_claim
     ),
     (_GROUP, "resourceslices"): Printer(
         (
             NAME,
             text("Node", "The node that has the devices, if they belong to one."),
-            text("Driver", "The driver that offers them."),
-            text("Pool", "The pool that the slice is a part of."),
+            text("Driver", "The driver of the devices."),
+            text("Pool", "The pool of the slice."),
             AGE,
         ),
         _resource_slice,
@@ -71,7 +71,7 @@ PRINTERS = {
             NAME,
             text("Key", "The taint's key."),
             text("Value", "The taint's value."),
-            text("Effect", "What becomes of claims that do not tolerate it."),
+            text("Effect", "The effect on claims that do not tolerate the taint."),
             text("TimeAdded", "How long ago the taint was added."),
             AGE,
         ),

@@ -35,19 +35,19 @@ PRINTERS = {
     ("scheduling.k8s.io", "priorityclasses"): Printer(
         (
             NAME,
-            integer("Value", "The priority: the higher, the sooner."),
-            boolean("Global-Default", "Whether pods that name no class are of this one."),
+            integer("Value", "The priority: pods with higher values are scheduled first."),
+            boolean("Global-Default", "Whether this is the default class of pods that name none."),
             AGE,
-            text("PreemptionPolicy", "Whether pods of this class may push others out."),
+            text("PreemptionPolicy", "Whether pods of this class can preempt others."),
         ),
         _priority_class,
     ),
     ("policy", "poddisruptionbudgets"): Printer(
         (
             NAME,
-            text("Min Available", "How many pods must stay available."),
-            text("Max Unavailable", "How many pods may be unavailable."),
-            integer("Allowed Disruptions", "How many pods may be evicted now."),
+            text("Min Available", "The number of pods that must stay available."),
+            text("Max Unavailable", "The number of pods that may be unavailable."),
+            integer("Allowed Disruptions", "The number of pods that may be evicted now."),
             AGE,
         ),
         _pod_disruption_budget,

@@ -80,11 +80,11 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
     try:
         certified = x509.load_pem_x509_certificate(certificate).public_key()
     except unreadable:
-        return "there is no certificate in tls.crt that can be read"
+        return "tls.crt contains no readable certificate"
     try:
         own = load_pem_private_key(key, None, unsafe_skip_rsa_key_validation=True).public_key()
     except unreadable:
-        return "there is no private key in tls.key that can be read"
+        return "tls.key contains no readable private key"
     return "" if own == certified else "private key does not match public key: tls.key is not the key of tls.crt"
 
 
@@ -97,7 +97,7 @@ def of_definition(crd: Value) -> Iterator[str]:
 def _of_schema(schema: Value, path: FieldPath) -> Iterator[str]:
     format_ = text(schema, "format")
     if format_ and schema.get("type") == "string" and formats.test_of(format_) is None:
-        yield f'{path / "format"}: unrecognized format "{format_}": texts are not checked for it'
+        yield f'{path / "format"}: unrecognized format "{format_}": strings are not validated against it'
     for inner, at in _inside(schema, path):
         if isinstance(inner, dict):
             yield from _of_schema(inner, at)

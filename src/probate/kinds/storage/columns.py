@@ -67,24 +67,24 @@ PRINTERS = {
     (_GROUP, "storageclasses"): Printer(
         (
             NAME,
-            text("Provisioner", "Who makes the volumes."),
-            text("ReclaimPolicy", "What happens to a volume when its claim goes."),
-            text("VolumeBindingMode", "Whether a volume is made at once or when a pod wants it."),
-            text("AllowVolumeExpansion", "Whether volumes can grow."),
+            text("Provisioner", "The provisioner of the volumes."),
+            text("ReclaimPolicy", "What happens to a volume when its claim is deleted."),
+            text("VolumeBindingMode", "Whether volumes are provisioned immediately or for the first consumer."),
+            text("AllowVolumeExpansion", "Whether volumes can be expanded."),
             AGE,
         ),
         _storage_class,
     ),
     (_GROUP, "volumeattributesclasses"): Printer(
-        (NAME, text("DriverName", "The driver that knows the attributes."), AGE), _volume_attributes_class
+        (NAME, text("DriverName", "The driver that interprets the parameters."), AGE), _volume_attributes_class
     ),
     (_GROUP, "volumeattachments"): Printer(
         (
             NAME,
             Column(name="Attacher", format="name", description="The driver that attaches the volume."),
             text("PV", "The volume that is attached."),
-            text("Node", "The node that it is attached to."),
-            boolean("Attached", "Whether it is attached."),
+            text("Node", "The node that the volume is attached to."),
+            boolean("Attached", "Whether the volume is attached."),
             AGE,
         ),
         _volume_attachment,
@@ -93,14 +93,14 @@ PRINTERS = {
         (
             NAME,
             boolean("AttachRequired", "Whether volumes must be attached before they are mounted."),
-            boolean("PodInfoOnMount", "Whether the driver is told about the pod when it mounts."),
-            boolean("StorageCapacity", "Whether pods are scheduled by how much storage the driver has left."),
-            text("TokenRequests", "The audiences of the tokens that the driver is given."),
-            boolean("RequiresRepublish", "Whether the driver wants to be called again from time to time."),
-            text("Modes", "The kinds of volumes that the driver has."),
+            boolean("PodInfoOnMount", "Whether the driver needs pod information when it mounts."),
+            boolean("StorageCapacity", "Whether the scheduler considers the driver's storage capacity."),
+            text("TokenRequests", "The audiences of the tokens that the driver gets."),
+            boolean("RequiresRepublish", "Whether volumes are published again periodically."),
+            text("Modes", "The volume lifecycle modes that the driver supports."),
             AGE,
         ),
         _csi_driver,
     ),
-    (_GROUP, "csinodes"): Printer((NAME, integer("Drivers", "How many drivers run on the node."), AGE), _csi_node),
+    (_GROUP, "csinodes"): Printer((NAME, integer("Drivers", "The number of drivers on the node."), AGE), _csi_node),
 }

@@ -27,7 +27,7 @@ class Meter:
         self._portion = self.left = min(_PORTION, limit)
 
     def charge(self, cost: int) -> None:
-        """Charges a cost before the work. Raises `OutOfBudget`, or `work_limits.TooMuch` if the work must move elsewhere."""
+        """Charges a cost before the work. Raises `OutOfBudget`, or `work_limits.TooMuchWork` if the work must move elsewhere."""
         self.left -= cost
         if self.left < 0:
             self._settle()

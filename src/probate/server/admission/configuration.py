@@ -1,7 +1,7 @@
 """The objects that configure admission plugins: webhooks, policies, quotas, limit ranges and classes.
 
-They are read again after each write of one by this server, before that write is answered, so the new configuration applies to the
-next request. Writes by other servers arrive through a watch.
+When this server writes such an object, it reads the configuration again before it answers the write. So the new configuration
+applies to the next request. Writes by other servers arrive through a watch.
 """
 
 from __future__ import annotations

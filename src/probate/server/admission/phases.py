@@ -69,7 +69,7 @@ class AdmissionPhases:
         await self._chain.mutate(write)
         changed = write.object
         if changed is None:
-            raise errors.InvariantViolation("a plugin took the object away")
+            raise errors.InvariantViolation("a plugin removed the object")
         if changed is before:
             return object_
         return await self._offloader.offload_if_large(size, lambda: view.from_admission(object_, changed))

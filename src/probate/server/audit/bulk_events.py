@@ -143,7 +143,7 @@ def _response(outcome: Outcome, actor: Actor, permission: Permission) -> tuple[i
     if outcome is Outcome.DONE:
         return 200, {"status": "Success"}
     if outcome is Outcome.FAILED:
-        return 500, {"status": "Failure", "message": "the store refused it, and it is tried again", "reason": "InternalError"}
+        return 500, {"status": "Failure", "message": "the store refused the action; it will be retried", "reason": "InternalError"}
     return 403, {
         "status": "Failure",
         "message": str(forbidden_message.forbidden_error(actor.user, permission.ask)),

@@ -2,8 +2,8 @@
 
 Setting `blockOwnerDeletion: true` takes the rights that blocking the owner directly would take: `update` of its `finalizers`
 subresource, or `update` and `delete` of the owner itself. With `OwnerChecks.ALL` every reference to an owner takes them. References
-that existed before the write are not checked. A reference to a kind that is not served is refused to all users but masters, since
-no right to it can be determined.
+that existed before the write are not checked. Only members of `system:masters` may refer to a kind that is not served,
+since no right to it can be determined.
 
 An owner that orphans its dependents is removed once nothing refers to it. New references would block it forever, so from its
 deletion on they take the same rights. References count by uid, so this also applies to a reference that has the owner's uid under

@@ -32,7 +32,7 @@ class Impersonation(NamedTuple):
 
 
 def may_have_headers(names: Iterable[bytes]) -> bool:
-    """Returns whether there may be such a header; `parse` decides. (All names are searched at once: every request needs it.)"""
+    """Returns whether there may be such a header; `parse` decides. Searches all names at once, as every request needs it."""
     return PREFIX in b"".join(names)
 
 

@@ -3,8 +3,8 @@
 Each of the four resources is listed once and then watched. The watch delivers a change in the step in which the store publishes it,
 which is before its author gets an answer. So on SQLite no request is authorized by roles or bindings older than itself. On etcd,
 changes by other servers arrive through its watch, some milliseconds late. When the store cannot confirm that its watches are
-current (`Store.confirmed`), requests wait, and fail after `MAX_WAIT_SECONDS`: no request is authorized by a binding that may have
-been revoked.
+current (`Store.confirmed_revision`), requests wait, and fail after `MAX_WAIT_SECONDS`: no request is authorized by a binding that
+may have been revoked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from probate.store.contract import Batch, Record, Store, Watch
 MAX_WAIT_SECONDS = 5.0
 """Seconds that a request waits for roles and bindings that are not older than itself."""
 RETRY_AFTER_SECONDS = 1
-"""The Retry-After of a request that waited in vain."""
+"""The Retry-After of a request that waited without success."""
 POLL_SECONDS = 0.05
 """Seconds between checks by a waiting request."""
 

@@ -62,8 +62,10 @@ def check(advertise_address: str) -> None:
     except ValueError:
         is_unusable = True
     if is_unusable:
-        problem = f"--advertise-address {advertise_address} is not an address at which others reach the server"
-        raise errors.CannotOpen(f"{problem}. Give an IP address of this machine, or of what is before it, and no port")
+        problem = f"--advertise-address {advertise_address} is not an address at which other machines can reach the server"
+        raise errors.CannotOpen(
+            f"{problem}. Give an IP address of this machine, or of the proxy or load balancer in front of it, without a port"
+        )
 
 
 async def ensure(transport: Transport, host: str, port: int, *, addresses: Pool) -> None:

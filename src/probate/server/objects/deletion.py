@@ -187,7 +187,7 @@ def _close(resource: Resource, object_: Object, *, wish: DeletionRequest, now: f
         stamp = format_time(now)
         others = [name for name in meta.get("finalizers") or [] if name != crd_conditions.FINALIZER]
         marked = {**meta, "deletionTimestamp": stamp, "finalizers": [*others, crd_conditions.FINALIZER]}
-        message = "the definition is to be deleted: its objects go first"
+        message = "the CustomResourceDefinition is being deleted: its objects are deleted first"
         status = crd_conditions.mark_terminating(
             object_.get("status") or {}, reason=crd_conditions.DELETION_PENDING, message=message, now=stamp
         )

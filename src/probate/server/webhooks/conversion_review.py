@@ -81,7 +81,7 @@ def _converted(answer: bytes, uid: str, about: Object) -> list[Object]:
     except orjson.JSONDecodeError as error:
         raise _InvalidResponse(f"json parse error: {error}") from None
     if not isinstance(review, dict) or {name: review.get(name) for name in about} != about:
-        raise _InvalidResponse(f"the answer is no {about['kind']} of {about['apiVersion']}")
+        raise _InvalidResponse(f"the answer is not a {about['kind']} of {about['apiVersion']}")
     response = review.get("response")
     if not isinstance(response, dict):
         raise _InvalidResponse("no response provided")
@@ -107,7 +107,7 @@ def _check_identity(objects: list[bytes], converted: list[Object], wanted: str) 
             raise _InvalidResponse(f"{where}: it is a {str(after.get('apiVersion'))[:200]} {str(after.get('kind'))[:200]}")
         meta = after.get("metadata")
         if not isinstance(meta, dict) or _immutable_fields(meta) != _immutable_fields(before["metadata"]):
-            raise _InvalidResponse(f"{where}: its metadata were changed, of which only labels and annotations may be")
+            raise _InvalidResponse(f"{where}: it changed metadata other than labels and annotations")
         for name in _MUTABLE:
             given = meta.get(name) or {}
             if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):

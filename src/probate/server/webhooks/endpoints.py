@@ -74,7 +74,7 @@ def _endpoint(url: str, display_url: str, name: str, *, bundle: str) -> Endpoint
     try:
         port = parts.port or _PORTS.get(parts.scheme, 443)
     except ValueError:
-        raise Unreachable(f"{display_url}: the port of the URL is no port") from None
+        raise Unreachable(f"{display_url}: the URL has an invalid port") from None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(display_url, host, port, path, parts.scheme == "https", name or host, bundle)
 

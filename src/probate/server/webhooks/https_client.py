@@ -59,7 +59,7 @@ class Outbound:
         ca = hashlib.sha256(endpoint.ca.encode()).hexdigest() if endpoint.is_tls else ""
         pool_key = _PoolKey(endpoint.host, endpoint.port, endpoint.name, ca)
         if self._in_flight.get(pool_key, 0) >= MAX_AT_ONCE:
-            raise Unreachable(f"{MAX_AT_ONCE} requests to this server are under way already")
+            raise Unreachable(f"{MAX_AT_ONCE} requests to this server are in progress already")
         self._in_flight[pool_key] = self._in_flight.get(pool_key, 0) + 1
         try:
             async with asyncio.timeout(seconds):

@@ -226,7 +226,7 @@ def test_the_root(written: dict[str, Any], expected: list[tuple[str, str]]) -> N
     assert root_problems(written) == expected
 
 
-def test_two_mistakes_are_both_told() -> None:
+def test_two_problems_are_both_reported() -> None:
     found = root_problems({"type": "object", "properties": {"a": {}, "b": {"type": "array", "items": STRING, "uniqueItems": True}}})
     assert found == [("S.properties[a].type", REQUIRED), ("S.properties[b].uniqueItems", FORBIDDEN)]
 

@@ -152,7 +152,7 @@ def test_defaulting_twice_adds_nothing_more(written: dict[str, Any], value: Any)
 
 @settings(deadline=None)
 @given(st.dictionaries(NAMES, st.tuples(PLAIN, SCALARS).map(lambda pair: {**pair[0], "default": pair[1]}), max_size=3))
-def test_what_checked_defaults_make_is_right(properties: dict[str, Any]) -> None:
+def test_objects_from_checked_defaults_are_valid(properties: dict[str, Any]) -> None:
     written = {"type": "object", "properties": {"spec": {"type": "object", "default": {}, "properties": properties}}}
     if check(written, FieldPath("S")):
         return

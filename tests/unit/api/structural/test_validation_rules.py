@@ -88,7 +88,7 @@ def test_field_path_has_to_lead_to_a_field() -> None:
 
 
 @pytest.mark.parametrize("kind", ["atomic", "set"])
-def test_old_value_cannot_be_spoken_of_where_nobody_can_tell_it(kind: str) -> None:
+def test_old_self_is_refused_where_items_are_not_correlated(kind: str) -> None:
     ruled = array({**SHORT, **rule("self == oldSelf")}, maxItems=5, **{"x-kubernetes-list-type": kind})
     ((field, message),) = problems(object_of(a=ruled))
     assert field == "properties[a].items.x-kubernetes-validations[0].rule"
@@ -97,7 +97,7 @@ def test_old_value_cannot_be_spoken_of_where_nobody_can_tell_it(kind: str) -> No
 
 @pytest.mark.parametrize("kind", ["atomic", "granular"])
 @pytest.mark.parametrize("word", ["properties", "additionalProperties"])
-def test_old_value_below_a_map_that_is_one_value_cannot_be_told_either(kind: str, word: str) -> None:
+def test_old_value_below_an_atomic_map_is_not_available(kind: str, word: str) -> None:
     ruled = {**SHORT, **rule("self == oldSelf")}
     held = {"properties": {"b": ruled}} if word == "properties" else {"additionalProperties": ruled, "maxProperties": 5}
     found = [field for field, _ in problems(object_of(a={"type": "object", "x-kubernetes-map-type": kind, **held}))]
@@ -105,7 +105,7 @@ def test_old_value_below_a_map_that_is_one_value_cannot_be_told_either(kind: str
     assert found == ([f"properties[a].{at}.x-kubernetes-validations[0].rule"] if kind == "atomic" else [])
 
 
-def test_optional_old_value_is_for_rules_that_speak_of_it() -> None:
+def test_optional_old_self_requires_a_rule_that_uses_it() -> None:
     ((field, _),) = problems({**object_of(a=INTEGER), **rule("self.a > 0", optionalOldSelf=True)})
     assert field == "x-kubernetes-validations[0].optionalOldSelf"
 
@@ -129,7 +129,7 @@ def test_estimate_is_that_of_kubernetes() -> None:
     assert problems(object_of(list=array({**smaller, **rule("!self.a.contains(self.b)")}, maxItems=20))) == []
 
 
-def test_many_dear_rules_cost_too_much_together() -> None:
+def test_many_expensive_rules_exceed_the_total_cost_limit() -> None:
     rules = {"x-kubernetes-validations": [{"rule": "self.a.all(x, self.a.all(y, x != y))"}] * 20}
     found = problems({**object_of(a=array(INTEGER, maxItems=1000)), **rules})
     assert any("cost total for entire OpenAPIv3 schema exceeds budget" in message for _, message in found)

@@ -28,4 +28,4 @@ async def test_content_is_logged_with_its_reason_before_the_namespace(caplog: py
         ("finalized", "namespaces", "doomed"),
     ]
     assert lines[0][1]["uid"] == made["metadata"]["uid"]
-    assert lines[0][1]["because"] == f"doomed ({space['metadata']['uid']}) is being deleted, and it lies in there"
+    assert lines[0][1]["because"] == f"doomed ({space['metadata']['uid']}) is being deleted, and contains the object"

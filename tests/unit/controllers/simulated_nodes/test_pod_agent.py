@@ -100,7 +100,7 @@ async def test_pod_ends_after_its_duration_with_its_exit_code(cluster: WorkloadC
     assert (ready["status"], ready["reason"]) == ("False", "PodCompleted" if code == "0" else "PodFailed")
 
 
-async def test_hook_of_a_helm_release_that_says_nothing_about_its_end_never_ended(cluster: WorkloadCluster) -> None:
+async def test_hook_of_a_helm_release_without_a_duration_never_ended(cluster: WorkloadCluster) -> None:
     spec = {"containers": [{"name": "c", "image": "one"}], "nodeName": "node-1", "restartPolicy": "Never"}
     await cluster.create(PODS, "a", spec, annotations={"helm.sh/hook": "test"})
     await cluster.create(PODS, "b", spec)

@@ -82,7 +82,7 @@ def test_an_older_client_gets_the_older_version_throughout() -> None:
     assert made["apiVersion"] == made["rows"][0]["object"]["apiVersion"] == "meta.k8s.io/v1beta1"
 
 
-def test_a_part_of_a_list_says_how_to_go_on() -> None:
+def test_table_of_a_list_page_has_a_continue_token() -> None:
     made = document(CONFIG_MAP, resource_version="7", continue_="token", remaining=3)
     assert made["metadata"] == {"resourceVersion": "7", "continue": "token", "remainingItemCount": 3}
     assert document(CONFIG_MAP, continue_="token", remaining=0)["metadata"]["remainingItemCount"] == 0

@@ -61,7 +61,7 @@ def test_every_field_of_every_kind_is_read_as_it_was_written(api_version: str, k
 
 
 @pytest.mark.parametrize(("api_version", "kind"), KINDS, ids=lambda text: text)
-def test_what_holds_nothing_is_read_as_what_go_always_writes(api_version: str, kind: str) -> None:
+def test_empty_message_has_the_always_written_fields(api_version: str, kind: str) -> None:
     nothing = {"apiVersion": api_version, "kind": kind}
     assert read(written(nothing)) == with_what_is_always_written(nothing)
 

@@ -34,7 +34,7 @@ def test_a_body_of_kubectl_is_the_object_that_its_json_is(row: dict[str, Any]) -
     assert unknown == []
 
 
-def test_what_somebody_said_to_be_zero_stays() -> None:
+def test_explicit_zero_stays() -> None:
     row = next(row for row in RECORDED if "--replicas=0" in row["command"])
     assert decode.decode(base64.b64decode(row["body"]), resolve)["spec"]["replicas"] == 0
 
@@ -45,5 +45,5 @@ def test_a_body_that_is_cut_off_is_refused(row: dict[str, Any]) -> None:
     raw = decode.parse_envelope(body).raw
     begin = body.index(raw)
     for size in range(begin, begin + len(raw), max(1, len(raw) // 50)):
-        with pytest.raises(errors.BadRequest, match="goes on after the end"):
+        with pytest.raises(errors.BadRequest, match="extends beyond the end"):
             decode.decode(body[:size], resolve)

@@ -74,7 +74,7 @@ def test_a_body_that_does_not_begin_as_kubernetes_does_is_refused() -> None:
         decode.decode(b'{"kind": "ConfigMap"}', resolve)
 
 
-def test_a_kind_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(errors.BadRequest, match='no kind "Widget" is registered for version "example'):
         decode.decode(body("example.com/v1", "Widget", b""), resolve)
 
@@ -110,7 +110,7 @@ def test_json_in_an_envelope_must_be_an_object() -> None:
 # Values.
 
 
-def test_what_nobody_said_is_left_out_and_what_somebody_said_stays() -> None:
+def test_unset_fields_are_omitted_and_set_ones_stay() -> None:
     metadata = field(1, "") + field(7, 0) + field(8, b"")
     assert read("apps/v1", "Deployment", field(1, metadata) + field(2, field(1, 0))) == {"metadata": {}, "spec": {"replicas": 0}}
 
@@ -146,7 +146,7 @@ def test_integers_are_signed() -> None:
 def test_an_int_or_string_is_either() -> None:
     assert of_service_port(field(4, field(1, 0) + field(2, 80) + field(3, ""))) == {"targetPort": 80}
     assert of_service_port(field(4, field(1, 1) + field(2, 0) + field(3, "http"))) == {"targetPort": "http"}
-    with pytest.raises(errors.BadRequest, match=r"spec\.ports\[0\]\.targetPort: 2 is no type of an IntOrString"):
+    with pytest.raises(errors.BadRequest, match=r"spec\.ports\[0\]\.targetPort: 2 is not a type of an IntOrString"):
         of_service_port(field(4, field(1, 2)))
 
 
@@ -171,7 +171,7 @@ def test_fields_of_an_inlined_message_are_the_owners() -> None:
 
 
 def test_an_inlined_message_must_be_one() -> None:
-    with pytest.raises(errors.BadRequest, match=r"spec\.volumes\[0\]: field 2 is not written"):
+    with pytest.raises(errors.BadRequest, match=r"spec\.volumes\[0\]: field 2 has the wrong wire type"):
         read("v1", "Pod", field(2, field(1, field(1, "v") + field(2, 1))))
 
 
@@ -186,7 +186,7 @@ def test_a_message_in_parts_is_merged() -> None:
     assert found == {"metadata": {"name": "c", "namespace": "b"}}
 
 
-def test_text_that_is_no_utf8_is_mended() -> None:
+def test_invalid_utf8_is_repaired() -> None:
     assert read("v1", "ConfigMap", field(2, entry("a", b"caf\xc3"))) == {"data": {"a": "caf�"}}
 
 
@@ -220,7 +220,7 @@ def test_whole_numbers_are_integers_as_in_json() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_a_number_that_json_cannot_say_is_refused(value: float) -> None:
-    with pytest.raises(errors.BadRequest, match="is no number in JSON"):
+    with pytest.raises(errors.BadRequest, match="is not a number in JSON"):
         of_schema(double(9, value))
 
 
@@ -244,7 +244,7 @@ def test_what_is_nested_too_deep_is_refused(wrap: Any) -> None:
 # What is wrong.
 
 
-def test_fields_that_nobody_knows_are_skipped_and_reported() -> None:
+def test_unknown_fields_are_skipped_and_reported() -> None:
     unknown: list[str] = []
     container = field(1, "c") + field(4000, "?") + double(4001, 1.5)
     raw = field(2, field(2, container)) + field(99, 1)
@@ -256,19 +256,19 @@ def test_fields_that_nobody_knows_are_skipped_and_reported() -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (field(2, field(1, "3")), r"spec\.replicas: field 1 is not written as it should be"),
-        (field(2, 1), "spec: field 2 is not written as it should be"),
-        (field(1, field(1, 1)), r"metadata\.name: field 1 is not written"),
-        (field(1, field(11, 1)), r"metadata\.labels: field 11 is not written"),
-        (field(1, field(14, 1)), r"metadata\.finalizers: field 14 is not written"),
-        (field(1, field(11, b"\x0a\x05a")), r"metadata\.labels: a field of 5 bytes goes on after the end"),
-        (field(1, b"\x0a\x05a"), "metadata: a field of 5 bytes goes on after the end"),
+        (field(2, field(1, "3")), r"spec\.replicas: field 1 has the wrong wire type"),
+        (field(2, 1), "spec: field 2 has the wrong wire type"),
+        (field(1, field(1, 1)), r"metadata\.name: field 1 has the wrong wire type"),
+        (field(1, field(11, 1)), r"metadata\.labels: field 11 has the wrong wire type"),
+        (field(1, field(14, 1)), r"metadata\.finalizers: field 14 has the wrong wire type"),
+        (field(1, field(11, b"\x0a\x05a")), r"metadata\.labels: a field of 5 bytes extends beyond the end"),
+        (field(1, b"\x0a\x05a"), "metadata: a field of 5 bytes extends beyond the end"),
         (b"\x0a", "it ends within a number"),
-        (b"\x00\x00", "there is no field number 0"),
-        (b"\x0b\x0c", "wire type 3 is none that Kubernetes writes"),
+        (b"\x00\x00", "0 is not a field number"),
+        (b"\x0b\x0c", "wire type 3 is not supported"),
         (b"\xff" * 11, "a number is longer than 64 bits"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(raw: bytes, message: str) -> None:
+def test_unreadable_values_are_refused_with_their_path(raw: bytes, message: str) -> None:
     with pytest.raises(errors.BadRequest, match=message):
         read("apps/v1", "Deployment", raw)

@@ -119,7 +119,7 @@ def test_many_blocks_that_do_not_end_are_none() -> None:
     assert asked(request=encoded(b"-----BEGIN CERTIFICATE REQUEST-----\n" * 50_000)) == [("spec.request", "Invalid")]
 
 
-def test_nobody_asks_the_signer_of_old_any_more_but_who_has_may_stay() -> None:
+def test_legacy_signer_is_refused_for_new_requests_only() -> None:
     legacy = "kubernetes.io/legacy-unknown"
     assert asked(signerName=legacy) == [("spec.signerName", "Invalid")]
     key, request = sample("CertificateSigningRequest", spec__signerName=legacy)

@@ -73,7 +73,7 @@ STATUSES: list[tuple[str, dict[str, Any], dict[str, Any], Causes]] = [
 
 
 @pytest.mark.parametrize(("kind", "status", "parts", "expected"), STATUSES, ids=lambda value: str(value)[:60])
-def test_what_may_not_stand_in_a_status(kind: str, status: dict[str, Any], parts: dict[str, Any], expected: Causes) -> None:
+def test_invalid_statuses_are_refused(kind: str, status: dict[str, Any], parts: dict[str, Any], expected: Causes) -> None:
     assert told(kind, status, **parts) == expected
 
 

@@ -169,6 +169,6 @@ def test_metrics(metric: dict[str, Any], expected: dict[str, str]) -> None:
     assert found == [(f"spec.metrics[0].{field}", reason) for field, reason in expected.items()]
 
 
-def test_tolerance_is_not_below_nought() -> None:
+def test_negative_tolerance_is_refused() -> None:
     found = refused("HorizontalPodAutoscaler", spec__behavior={"scaleUp": {"tolerance": "-100m"}, "scaleDown": {"tolerance": "0"}})
     assert found == [("spec.behavior.scaleUp.tolerance", "Invalid")]

@@ -524,14 +524,14 @@ def test_statuses(status: Object, before: Object, expected: Causes) -> None:
         ("::ffff:192.0.2.5/120", 'must be in canonical form ("192.0.2.5/24")'),
     ],
 )
-def test_address_of_an_interface_was_refused_for_being_no_range(address: str, told: str) -> None:
+def test_address_of_an_interface_was_refused_as_an_invalid_range(address: str, told: str) -> None:
     status = allocated(result(), devices=[{**result(), "networkData": {"ips": [address]}}])
     found = problems(status)
     assert [problem.field for problem in found] == (["status.devices[0].networkData.ips[0]"] if told else [])
     assert all(told in problem.message for problem in found)
 
 
-def test_nobody_new_gets_a_claim_that_is_going() -> None:
+def test_claim_that_is_being_deleted_gets_no_new_consumers() -> None:
     held = allocated(result(), reservedFor=[POD])
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert reported(held, held, **going) == []

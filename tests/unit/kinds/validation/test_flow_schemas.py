@@ -73,7 +73,7 @@ def test_rules_of_flow_schemas(change: dict[str, Any], expected: dict[str, str])
     assert refused("FlowSchema", spec__rules=[rule]) == in_rule(expected)
 
 
-def test_only_who_is_exempt_comes_first() -> None:
+def test_only_the_exempt_schema_may_have_precedence_1() -> None:
     assert refused("FlowSchema", spec__matchingPrecedence=1) == [("spec.matchingPrecedence", "Invalid")]
     assert refused("FlowSchema", spec__matchingPrecedence=1, metadata__name="exempt") == []
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
@@ -82,7 +82,7 @@ def test_only_who_is_exempt_comes_first() -> None:
     assert refused("PriorityLevelConfiguration", metadata__name="exempt") == [("spec.type", "Invalid")]
 
 
-def test_flows_are_told_apart_by_user_or_namespace() -> None:
+def test_flows_are_distinguished_by_user_or_namespace() -> None:
     assert refused("FlowSchema", spec__distinguisherMethod={"type": "ByUser"}) == []
     assert refused("FlowSchema", spec__distinguisherMethod={"type": "ByColour"}) == [
         ("spec.distinguisherMethod.type", "NotSupported")

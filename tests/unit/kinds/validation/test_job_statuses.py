@@ -105,6 +105,6 @@ def test_jobs_that_are_over(status: dict[str, Any], before: dict[str, Any], expe
     assert written(status, before) == expected
 
 
-def test_a_suspended_job_of_no_pods_is_over_before_it_begins() -> None:
+def test_a_suspended_job_without_completions_may_be_complete() -> None:
     status = {**DONE, "startTime": None}
     assert written(status, spec__suspend=True, spec__completions=0, spec__parallelism=0) == []

@@ -127,7 +127,7 @@ def test_users_of_windows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\\b\\c", "a\nb", ".dot\\user", "domain\\", "...", "a" * 105, "us:er"])
-def test_nobody_of_windows(name: str) -> None:
+def test_invalid_windows_user_names(name: str) -> None:
     found = of_container(securityContext={"windowsOptions": {"runAsUserName": name}})
     assert found == [("securityContext.windowsOptions.runAsUserName", "Invalid")]
 
@@ -299,7 +299,7 @@ def test_containers_of_windows_are_processes_of_the_host_together() -> None:
     assert causes(validation.create(GroupVersionKind("", "v1", "Pod"), some)) == [("spec", "Invalid")]
 
 
-def test_containers_ask_for_no_more_than_the_pod() -> None:
+def test_containers_request_at_most_what_the_pod_requests() -> None:
     asked = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}}
     within = pod(asked, resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4"}})
     assert validation.create(GroupVersionKind("", "v1", "Pod"), within) == []
@@ -399,7 +399,7 @@ def test_a_gated_pod_may_be_narrowed_down(old: dict[str, Any], new: dict[str, An
     assert causes(validation.update(GroupVersionKind("", "v1", "Pod"), pod(**gates, **new), pod(**gates, **old))) == expected
 
 
-def test_what_is_told_first_of_a_changed_pod_is_told_alone() -> None:
+def test_first_kind_of_problem_of_a_changed_pod_is_reported_alone() -> None:
     more = pod(initContainers=[{"name": "i", "image": "i"}])
     more["spec"]["containers"].append({"name": "d", "image": "i"})
     assert causes(validation.update(GroupVersionKind("", "v1", "Pod"), more, pod())) == [("spec.containers", "Forbidden")]
@@ -458,6 +458,6 @@ def test_containers_for_debugging(container: dict[str, Any], field: str, reason:
     assert causes(list(update.check_ephemeral_containers(new, pod()))) == [(f"spec.ephemeralContainers[0].{field}", reason)]
 
 
-def test_static_pods_take_no_containers_for_debugging() -> None:
+def test_static_pods_accept_no_ephemeral_containers() -> None:
     static = pod(notes={MIRROR: "x"}, nodeName="n")
     assert causes(list(update.check_ephemeral_containers(static, static))) == [("", "Forbidden")]

@@ -275,7 +275,7 @@ def test_ephemeral_containers_may_be_added_and_stay() -> None:
     assert causes(list(update.check_ephemeral_containers(none, one))) == [("spec.ephemeralContainers", "Forbidden")]
 
 
-def test_ephemeral_container_that_was_wrong_made_the_pod_one_that_cannot_be_changed() -> None:
+def test_invalid_ephemeral_container_made_its_pod_unchangeable() -> None:
     old: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     wrong = {"name": "c", "image": "x", "ports": [{"containerPort": 80}], "targetContainerName": "zz"}
     new = {"spec": {**old["spec"], "ephemeralContainers": [wrong]}}

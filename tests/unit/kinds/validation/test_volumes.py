@@ -125,7 +125,7 @@ def test_of_two_sources_the_one_that_kubernetes_looks_for_first_counts(source: d
     assert of_pod(source) == [(f"{V}.{expected}", "Forbidden")]
 
 
-def test_claim_that_is_made_for_the_pod_is_not_one_to_name() -> None:
+def test_volume_must_not_name_an_ephemeral_claim() -> None:
     made = {"ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}
     assert of_pod(made, {"persistentVolumeClaim": {"claimName": "other"}}) == []
     taken = of_pod(made, {"persistentVolumeClaim": {"claimName": "p-v0"}})

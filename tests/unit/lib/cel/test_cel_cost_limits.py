@@ -89,7 +89,7 @@ def test_evaluation_leaves_the_loop_after_a_little() -> None:
         assert made.evaluate([list(range(60)), None], Meter()) is True
 
 
-def test_long_evaluation_lets_others_go_on() -> None:
+def test_long_evaluation_lets_other_tasks_run() -> None:
     """Whoever runs it is asked to pause, again and again, as the cost goes up."""
     pauses: list[int] = []
     with work_limits.WorkLimit(3_000_000, pause=lambda: pauses.append(1)):

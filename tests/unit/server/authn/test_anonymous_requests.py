@@ -111,7 +111,7 @@ def test_one_failing_credential_does_not_limit_others_at_its_address() -> None:
     assert not is_told_to_wait(tried, "10.0.0.2", b"expired")
 
 
-def test_clients_that_are_refused_together_do_not_come_back_together() -> None:
+def test_clients_refused_together_do_not_retry_together() -> None:
     tried = failures(FakeClock())
     delays = [tried.delay() for _ in range(5_000)]
     assert delays[0] == DELAY_SECONDS
@@ -139,7 +139,7 @@ async def test_retry_after_is_limited_however_often_a_client_fails() -> None:
 
 
 @pytest.mark.parametrize("start", [51.30703872357531, 8177.643255778096, 1048573.3418311159])  # where a sum of floats is rounded up
-def test_a_client_was_told_to_wait_for_longer_than_the_limit(start: float) -> None:
+def test_retry_after_exceeded_its_limit(start: float) -> None:
     tried = failures(FakeClock(start))
     waits = [tried.record("10.0.0.1", b"x").details.retry_after_seconds or 0 for _ in range(2 * BURST)]
     assert max(waits) == MAX_RETRY_AFTER_SECONDS

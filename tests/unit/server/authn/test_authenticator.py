@@ -411,7 +411,7 @@ async def test_two_authorization_headers_are_refused(server: AuthenticatingServe
     assert is_refused(await server.send_token(token, (b"authorization", f"Bearer {token}".encode())))
 
 
-async def test_who_tries_again_and_again_has_to_wait_and_nobody_else(server: AuthenticatingServer) -> None:
+async def test_repeated_failures_of_one_credential_are_delayed_and_others_are_not(server: AuthenticatingServer) -> None:
     token = await server.request_token()
     assert (await server.send_token(token, address="here")).code == 201
     for attempt in range(failure_limit.BURST):

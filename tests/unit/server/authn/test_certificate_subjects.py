@@ -52,7 +52,7 @@ def test_invalid_requests_have_no_groups(text: bytes) -> None:
     assert certificates.organizations(text) == []
 
 
-def test_blocks_that_never_end_held_up_everybody() -> None:
+def test_unterminated_pem_blocks_blocked_the_event_loop() -> None:
     """Each was searched to the end of the text: 72 KB of them took seconds, on the event loop."""
     many = b"-----BEGIN A-----\n" * 100_000
     assert certificates.organizations(many + asked("a")) == ["a"]

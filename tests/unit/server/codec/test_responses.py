@@ -33,7 +33,7 @@ async def test_every_answer_has_an_id_of_its_own_and_is_not_kept(house: InProces
     assert told[-1].headers["x-content-type-options"] == "nosniff"
 
 
-async def test_document_that_is_asked_for_by_its_hash_may_be_kept_and_an_old_hash_leads_to_the_new_one(
+async def test_document_requested_by_its_hash_is_cacheable_and_an_outdated_hash_redirects(
     house: InProcessServer,
 ) -> None:
     index = (await house.request("GET", "/openapi/v3")).json
@@ -53,7 +53,7 @@ async def test_discovery_that_a_client_has_already_is_not_sent_again(house: InPr
     assert (first.code, again.code, again.body, again.headers["etag"]) == (200, 304, b"", first.headers["etag"])
 
 
-async def test_large_answer_is_made_smaller_for_who_asks_for_that_and_is_far_away(house: InProcessServer) -> None:
+async def test_large_response_is_compressed_for_remote_clients_that_accept_it(house: InProcessServer) -> None:
     for name in ("a", "b"):
         made = await house.request("POST", MAPS, {"metadata": {"name": name}, "data": {"x": "y" * compression.LEAST_BYTES}})
         assert made.code == 201
@@ -67,16 +67,14 @@ async def test_large_answer_is_made_smaller_for_who_asks_for_that_and_is_far_awa
     assert "content-encoding" not in (await house.request("GET", "/version", headers=WANTS_GZIP, client=FAR)).headers
 
 
-async def test_hash_of_the_storage_version_is_told_of_what_is_stored(house: InProcessServer) -> None:
+async def test_stored_resources_have_a_storage_version_hash(house: InProcessServer) -> None:
     told = {one["name"]: one.get("storageVersionHash") for one in (await house.request("GET", "/api/v1")).json["resources"]}
     assert (told["pods"], told["bindings"], told["pods/status"]) == ("xPOwRZ+Yhw8=", None, None)
     scalers = (await house.request("GET", "/apis/autoscaling/v1")).json["resources"]
     assert scalers[0]["storageVersionHash"] == "qwQve8ut294="
 
 
-async def test_store_that_does_not_answer_is_told_where_it_is_asked_for_and_does_not_restart_the_server(
-    house: InProcessServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unresponsive_store_fails_readiness_but_not_liveness(house: InProcessServer, monkeypatch: pytest.MonkeyPatch) -> None:
     async def check() -> None:
         raise errors.StoreUnavailable("the store sleeps")
 

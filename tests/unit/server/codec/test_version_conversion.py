@@ -13,7 +13,7 @@ CPU: dict[str, Any] = {"type": "Utilization", "averageUtilization": 50}
 
 
 @pytest.mark.parametrize("way", ["create", "update"])
-async def test_object_in_a_version_that_is_not_stored_was_not_made_into_the_one_that_is(way: str) -> None:
+async def test_object_was_not_converted_to_the_stored_version(way: str) -> None:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"maxReplicas": 5, "minReplicas": 1, "scaleTargetRef": target, "targetCPUUtilizationPercentage": 50}
     about = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}

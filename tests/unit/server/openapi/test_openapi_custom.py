@@ -133,7 +133,7 @@ def test_limits_defaults_lists_and_rules_are_kept() -> None:
     assert v3_field(field) == field
 
 
-def test_what_no_document_has_a_word_for_is_left_out() -> None:
+def test_keywords_without_an_openapi_equivalent_are_omitted() -> None:
     assert v3_field({"type": "string", "example": "a", "externalDocs": {"url": "u"}, "id": "i"}) == {"type": "string"}
 
 

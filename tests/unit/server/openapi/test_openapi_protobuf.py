@@ -197,7 +197,7 @@ def test_a_key_without_a_field_is_refused() -> None:
         protobuf.encode({"definitions": {"a": {"oneOf": []}}})
 
 
-def test_the_type_that_is_answered_is_a_valid_media_type_unlike_the_one_asked_for() -> None:
+def test_response_has_a_valid_media_type_unlike_the_requested_one() -> None:
     assert "@" in protobuf.ACCEPTED
     assert protobuf.ACCEPTED.replace("@", ".") == protobuf.CONTENT_TYPE
 

@@ -40,11 +40,11 @@ def test_address_is_parsed(text: str, address: EtcdAddress) -> None:
         ("etcd://a/x/y", "one name"),
         ("etcd://a/.engine", "one name"),
         ("etcd://a/x#y", "#"),
-        ("etcd://a?tls=on", "no option 'tls'"),
+        ("etcd://a?tls=on", "the option 'tls' is unknown"),
         ("etcd://a?ca=", "given once"),
         ("etcd://a?ca=/a&ca=/b", "given once"),
         ("etcd://a?cert=/a&key=/b", "need ca"),
-        ("etcd://a?ca=/a&key=/b", "belong together"),
+        ("etcd://a?ca=/a&key=/b", "must be given together"),
     ],
 )
 def test_mistake_is_named(text: str, reason: str) -> None:

@@ -38,7 +38,7 @@ class URL:
 
 
 def parse(text: str) -> URL | None:
-    """Parses a URL; None if it is none that is absolute."""
+    """Parses an absolute URL; returns None for any other text."""
     if _BAD.search(text) or _PERCENT.search(text.partition("?")[0]):
         return None
     try:

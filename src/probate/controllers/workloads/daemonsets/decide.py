@@ -61,7 +61,7 @@ def node_pods(daemon_set: Object, nodes: Iterable[Object], pods: Iterable[Object
 
 
 def update_limits(daemon_set: Object, desired_nodes: int) -> UpdateLimits:
-    """Returns the limits of an update on so many nodes. At least one of them is positive, so the update always makes progress."""
+    """Returns the limits of an update on this many nodes. At least one of them is positive, so the update always makes progress."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     rolling = strategy.get("rollingUpdate") or {}
     if strategy.get("type") == "OnDelete":

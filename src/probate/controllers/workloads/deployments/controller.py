@@ -1,8 +1,8 @@
 """The Deployment controller: it replaces the pods of one template version by those of the next, either in a rolling update or after
 all old pods have ended (Recreate).
 
-Each sync claims the ReplicaSets, decides their sizes by `scaling`, applies them, and writes the status. A ReplicaSet that is being
-deleted is not changed, because its own controller would not act on the change. Its pods still count. If it has the desired
+Each sync claims the ReplicaSets, decides their sizes by `replica_counts`, applies them, and writes the status. A ReplicaSet that is
+being deleted is not changed, because its own controller would not act on the change. Its pods still count. If it has the desired
 template, its replacement is created only after it is gone. A ReplicaSet without a controller that has the desired template and is
 in foreground deletion is adopted, so that the Deployment waits for it too.
 """

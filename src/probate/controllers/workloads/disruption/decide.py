@@ -44,7 +44,7 @@ def needs_scale(budget: Object) -> bool:
 
 
 def pod_counts(budget: Object, expected: int) -> PodCounts:
-    """Returns the counts for so many expected pods."""
+    """Returns the counts for this many expected pods."""
     spec = budget["spec"]
     if spec.get("maxUnavailable") is not None:
         return PodCounts(expected, max(0, expected - int_or_percent.round_up(spec["maxUnavailable"], expected)))

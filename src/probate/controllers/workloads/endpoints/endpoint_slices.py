@@ -1,4 +1,4 @@
-"""The desired EndpointSlices of a Service, and the changes that get there from the existing ones.
+"""The desired EndpointSlices of a Service, and the changes that turn the existing ones into them.
 
 An endpoint stays in its slice, so adding or removing a pod changes one slice and not all of them.
 """

@@ -1,4 +1,4 @@
-"""Implements `gc.backend.Backend` on the embedded store, which says what each method promises.
+"""Implements `gc.backend.Backend`, whose docstrings specify each method, on the embedded store.
 
 Items are decoded from the metadata alone (`metadata_view`); `actions` executes what controllers decide.
 """

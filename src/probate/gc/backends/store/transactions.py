@@ -48,7 +48,7 @@ class PlainRemovals:
         self._guards: tuple[Guard, ...] = ()
 
     def plan(self, action: Action) -> Txn | None:
-        """Returns the transaction; None if the action is no plain removal, or the object has to be read for it."""
+        """Returns the transaction; None if the action is not a plain removal, or the object has to be read for it."""
         if type(action) is RemoveFinalizer:
             return self._release(action.item)
         if type(action) is not Delete or action.policy is not PropagationPolicy.BACKGROUND:

@@ -59,7 +59,7 @@ def of_template(template: Value, path: FieldPath) -> Iterator[str]:
     if not container_warnings.cannot_warn(spec):
         yield from container_warnings.of_containers(spec, at)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        yield f"{at / 'terminationGracePeriodSeconds'}: must be >= 0; what is below counts as 1"
+        yield f"{at / 'terminationGracePeriodSeconds'}: must be >= 0; negative values are treated as 1"
 
 
 def _of_spec(spec: Value, at: FieldPath) -> Iterator[str]:

@@ -94,12 +94,12 @@ PRINTERS = {
     ("", "services"): Printer(
         (
             NAME,
-            text("Type", "How the service can be reached: ClusterIP, NodePort, LoadBalancer or ExternalName."),
-            text("Cluster-IP", "The service's address inside the cluster."),
-            text("External-IP", "The service's addresses for the outside."),
+            text("Type", "The type of the Service: ClusterIP, NodePort, LoadBalancer or ExternalName."),
+            text("Cluster-IP", "The cluster IP of the Service."),
+            text("External-IP", "The external addresses of the Service."),
             text("Port(s)", "The service's ports, each with its node port if it has one."),
             AGE,
-            wide("Selector", "The labels of the pods behind the service."),
+            wide("Selector", "The labels that select the pods of the Service."),
         ),
         _service,
     ),
@@ -108,7 +108,7 @@ PRINTERS = {
         (
             NAME,
             text("AddressType", "Whether the addresses are IPv4, IPv6 or names."),
-            text("Ports", "The ports that every endpoint has."),
+            text("Ports", "The ports of each endpoint."),
             text("Endpoints", "The endpoints' addresses."),
             AGE,
         ),

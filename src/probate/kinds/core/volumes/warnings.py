@@ -43,7 +43,7 @@ def of_volume(volume: Value) -> Iterator[str]:
     spec = child(volume, "spec")
     yield from _of_annotation(volume)
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        yield "spec.persistentVolumeReclaimPolicy: Recycle is deprecated: volumes are better made when they are claimed"
+        yield "spec.persistentVolumeReclaimPolicy: Recycle is deprecated: use dynamic provisioning instead"
     required = child(child(spec, "nodeAffinity"), "required")
     for term, at in each(required, _SPEC / "nodeAffinity" / "required", "nodeSelectorTerms"):
         yield from node_label_warnings.of_term(term, at, checks_values=True)

@@ -94,6 +94,6 @@ def _contains(patterns: Iterable[str] | None, value: str) -> bool:
 
 
 def _matches_resource(pattern: str, plural: str, subresource: str) -> bool:
-    """Matches as Kubernetes: `pods` has no subresources, `pods/*` has them, `*` is all without, `*/scale` that one of all."""
+    """Matches a resource pattern: `pods` and `*` exclude subresources, `pods/*` includes them, `*/scale` is one of any resource."""
     resource, _, pattern_subresource = pattern.partition("/")
     return resource in {"*", plural} and pattern_subresource in {"*", subresource}

@@ -1,4 +1,4 @@
-"""The interface to what evaluates `matchConditions` of webhooks, CEL expressions over a request: `policy_match_conditions`."""
+"""The interface for `matchConditions` of webhooks: CEL expressions over a request. `policies.policy_match_conditions` evaluates."""
 
 from __future__ import annotations
 

@@ -144,4 +144,4 @@ def _check_kind(changed: Object, converted: VersionedWrite) -> None:
     if converted.kind != converted.resource.group_version_kind:
         expected = (f"{converted.kind.group}/{converted.kind.version}".lstrip("/"), converted.kind.kind)
     if kind != expected:
-        raise errors.BadRequest(f"it makes a {expected[0]} {expected[1]} something else")
+        raise errors.BadRequest(f"it changes the apiVersion or kind of a {expected[0]} {expected[1]}")

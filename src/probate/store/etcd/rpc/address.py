@@ -89,7 +89,7 @@ def _tls(text: str, parts: SplitResult) -> TlsFiles | None:
     if "ca" not in options:
         raise _bad(text, "cert and key need ca, the file with the authority that signed etcd's certificate")
     if ("cert" in options) != ("key" in options):
-        raise _bad(text, "cert and key belong together")
+        raise _bad(text, "cert and key must be given together")
     return TlsFiles(**options)
 
 
@@ -97,7 +97,7 @@ def _options(text: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Path]:
     options: dict[str, Path] = {}
     for name, value in pairs:
         if name not in _FILES:
-            raise _bad(text, f"there is no option {name!r}; there are {', '.join(_FILES)}")
+            raise _bad(text, f"the option {name!r} is unknown; the options are {', '.join(_FILES)}")
         if not value or name in options:
             raise _bad(text, f"option {name!r} must be given once, with the name of a file")
         options[name] = Path(value)

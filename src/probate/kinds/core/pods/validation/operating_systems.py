@@ -119,7 +119,7 @@ def _user_name(value: str) -> list[str]:
     """Returns the problems of a Windows user name, with an optional domain and backslash before it."""
     domain, backslash, user = value.rpartition("\\")
     if not value or _CONTROL.search(value) or "\\" in domain:
-        return ["must be a user's name, with a domain and one backslash before it if wanted, and without control characters"]
+        return ["must be a user name without control characters, optionally after a domain and one backslash"]
     found = []
     if backslash and (len(domain) > _MAX_DOMAIN or not (_NET_BIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain))):
         found.append("the domain must be a NetBIOS name or a DNS name, of fewer than 256 characters")

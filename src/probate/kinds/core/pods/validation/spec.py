@@ -190,4 +190,4 @@ def _check_search(search: str, path: FieldPath) -> Problems:
     """Validates a DNS search domain, whose labels may start with and contain underscores."""
     name = search.removesuffix(".")
     if search != "." and (len(name) > _MAX_SEARCH or _SEARCH.fullmatch(name) is None):
-        yield invalid(path, search, "must be a lowercase RFC 1123 subdomain, in which '_' may stand for '-' and before a name")
+        yield invalid(path, search, "must be a lowercase RFC 1123 subdomain, whose labels may also contain and begin with '_'")
