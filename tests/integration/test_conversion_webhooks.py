@@ -167,7 +167,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "another object": (
         lambda review: orjson.loads(orjson.dumps(convert(review)).replace(b'"creationTimestamp":"', b'"creationTimestamp":"1')),
-        "its metadata were changed",
+        "it changed metadata other than labels and annotations",
     ),
 }
 

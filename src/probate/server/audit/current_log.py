@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from probate.server.audit.audit_log import AuditLog
+from probate.server.audit import audit_log as auditing  # loaded late: `probate.app.startup`
 
 
 class CurrentAuditLog:
     """`log` is None while there is no audit log. Only `opened` changes it."""
 
     def __init__(self) -> None:
-        self.log: AuditLog | None = None
+        self.log: auditing.AuditLog | None = None
 
     @contextmanager
-    def opened(self, log: AuditLog) -> Iterator[None]:
+    def opened(self, log: auditing.AuditLog) -> Iterator[None]:
         """Records to this log until the context ends."""
         self.log = log
         try:
