@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 import weakref
 
@@ -281,3 +282,25 @@ async def test_a_worker_thread_kept_its_last_call_until_the_next_one() -> None:
     await worker.run(calls.pop())
     await asyncio.wait_for(freed.wait(), 5.0)
     worker.close()
+
+
+async def test_a_call_that_failed_was_kept_by_its_own_traceback() -> None:
+    """Until the next garbage collection: the error referred to the frame, the frame to the future, the future to the error."""
+
+    class Resource:
+        def use(self) -> None:
+            raise ValueError("broken")
+
+    worker = offload.WorkerThread("test")
+    resource = Resource()
+    is_alive = weakref.ref(resource)
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="broken"):
+            await worker.run(resource.use)
+        del resource
+        await worker.run(int)  # the thread has left the frame of the call before
+        assert is_alive() is None
+    finally:
+        gc.enable()
+        worker.close()

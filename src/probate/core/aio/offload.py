@@ -82,6 +82,8 @@ def _run(call: Callable[[], Any], future: asyncio.Future[Any]) -> None:
         _complete(future, future.set_exception, error)
     else:
         _complete(future, future.set_result, result)
+    finally:
+        del call, future  # the error's traceback refers to this frame: with them it would be a reference cycle
 
 
 def _complete(future: asyncio.Future[Any], setter: Callable[[Any], None], outcome: object) -> None:
