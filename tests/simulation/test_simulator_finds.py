@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from probate.api.object_keys import Key
 from probate.api.ownership import Action, ClearBlockOwnerDeletion, Delete, Item, KeyPage, OwnerState, ResolvedOwner
 from probate.controllers import registry
 from probate.controllers.namespaces.status_reports import NextStep, StatusReports
@@ -250,7 +251,7 @@ def often_damaged(seed: object) -> faults.FaultRates:
 def test_damaged_owner_that_counts_as_dangling(monkeypatch: pytest.MonkeyPatch) -> None:
     look_up = StoreBackend._read_items
 
-    async def without_damage(world: StoreBackend, wheres: Sequence[str]) -> tuple[list[Item | None], set[str]]:
+    async def without_damage(world: StoreBackend, wheres: Sequence[Key]) -> tuple[list[Item | None], set[Key]]:
         return (await look_up(world, wheres))[0], set()
 
     monkeypatch.setattr(faults, "fault_rates", often_damaged)
@@ -267,7 +268,7 @@ def test_damaged_object_that_does_not_hold_its_namespace(monkeypatch: pytest.Mon
 
 
 def test_damaged_object_that_ends_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def strict(world: StoreBackend, wheres: Sequence[str]) -> list[Item | None]:
+    async def strict(world: StoreBackend, wheres: Sequence[Key]) -> list[Item | None]:
         for where in wheres:
             await world._store.read(where)
         return await items(world, wheres)

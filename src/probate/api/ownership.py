@@ -1,18 +1,20 @@
 """Ownership: the part of an object that deletion and garbage collection read, and the actions of the collector.
 
-An `Item` is an object as it was read: its key, its revision, and its metadata. The key is opaque to everything but the backend that
-the item came from; other code passes it on. In the embedded store it is the store key; its last segment is always the name.
+An `Item` is an object as it was read: its key (`api.object_keys`), its revision, and its metadata.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NewType, TypeAlias
 
 import msgspec
 
 from probate.api import deletion
 from probate.api.deletion import PropagationPolicy
+from probate.api.object_keys import Key
+
+Uid = NewType("Uid", str)
 
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -21,7 +23,7 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
     api_version: str = ""
     kind: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = Uid("")
     block_owner_deletion: bool | None = None
 
     def __str__(self) -> str:
@@ -33,7 +35,7 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
 
     name: str = ""
     namespace: str = ""
-    uid: str = ""
+    uid: Uid = Uid("")
     labels: dict[str, str] = {}
     finalizers: list[str] = []
     owner_references: list[OwnerReference] = []
@@ -45,7 +47,7 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
 class Item(msgspec.Struct, frozen=True, gc=False):
     """An object's ownership metadata, as read at a revision."""
 
-    key: str
+    key: Key
     revision: int
     meta: ObjectMeta
     is_lagging: bool = False  # its controller has not observed the deletion yet: observedGeneration is behind
@@ -86,7 +88,7 @@ class ChangedKeys(NamedTuple):
 
     resource: str
     namespace: str
-    keys: list[str]
+    keys: list[Key]
 
     @property
     def names(self) -> list[str]:
@@ -103,7 +105,7 @@ class StoredObject(NamedTuple):
 class KeyPage(NamedTuple):
     """One page of keys, and the token that continues the list; empty if this is the last page."""
 
-    keys: list[str]
+    keys: list[Key]
     continue_token: str = ""
 
 

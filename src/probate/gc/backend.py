@@ -7,7 +7,19 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from probate.api.gvk import GroupResource
-from probate.api.ownership import Action, Change, ChangedKeys, Item, KeyPage, Outcome, OwnerReference, ResolvedOwner, StoredObject
+from probate.api.object_keys import Key
+from probate.api.ownership import (
+    Action,
+    Change,
+    ChangedKeys,
+    Item,
+    KeyPage,
+    Outcome,
+    OwnerReference,
+    ResolvedOwner,
+    StoredObject,
+    Uid,
+)
 
 
 class Backend(Protocol):
@@ -58,11 +70,11 @@ class Backend(Protocol):
         """Returns one whole object as it is now."""
         ...
 
-    async def get_items(self, keys: Sequence[str]) -> list[Item | None]:
+    async def get_items(self, keys: Sequence[Key]) -> list[Item | None]:
         """Returns the objects of these keys as they are now. Those that `find_damaged` returns cannot be read and are None."""
         ...
 
-    async def find_damaged(self, keys: Sequence[str]) -> set[str]:
+    async def find_damaged(self, keys: Sequence[Key]) -> set[Key]:
         """Returns which of these keys, for which `get_items` returned None, exist but hold damaged data."""
         ...
 
@@ -85,7 +97,7 @@ class Backend(Protocol):
     # --- the ownership index ------------------------------------------------------------------------------------------
 
     async def resolve_owners(
-        self, references: Sequence[tuple[Item, OwnerReference]], *, known: Mapping[str, Item] = ...
+        self, references: Sequence[tuple[Item, OwnerReference]], *, known: Mapping[Key, Item] = ...
     ) -> list[ResolvedOwner]:
         """Returns the state of each owner, as seen from the item that refers to it.
 
@@ -100,7 +112,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def find_waiting(self, uids: Sequence[str]) -> list[Item]:
+    async def find_waiting(self, uids: Sequence[Uid]) -> list[Item]:
         """Returns those of the objects with these uids that are being deleted in the foreground."""
         ...
 
@@ -124,7 +136,7 @@ class Backend(Protocol):
         """Returns whether a dependent blocks the foreground deletion of each owner now."""
         ...
 
-    async def list_dependents_of_kind(self, crd: str) -> list[str]:
+    async def list_dependents_of_kind(self, crd: Key) -> list[Key]:
         """Returns the keys of the objects that refer to owners of the custom kind of this CRD; none if the CRD is gone.
 
         From now on owners of that kind are resolved, if it is served at all.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from probate.api.object_keys import Key
 from probate.api.ownership import Action, ClearBlockOwnerDeletion, Item, OwnerReference
 from probate.gc import cycles, decide
 
@@ -14,8 +15,8 @@ WaitingOwners: TypeAlias = Callable[[list[tuple[Item, OwnerReference]]], Awaitab
 
 async def break_cycles(candidates: list[Item], waiting_owners: WaitingOwners) -> list[Action]:
     """Returns one action for each cycle that these items are part of. Items that wait for others outside a cycle are left alone."""
-    nodes: dict[str, Item] = {}
-    points_at: dict[str, list[str]] = {}
+    nodes: dict[Key, Item] = {}
+    points_at: dict[Key, list[Key]] = {}
     frontier = [item for item in candidates if item.is_waiting]
     while frontier:
         nodes.update((item.key, item) for item in frontier)

@@ -9,9 +9,12 @@ before its owner waits for nothing above it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=str)
 
 
-def find_cycles(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
+def find_cycles(points_at: Mapping[Node, Sequence[Node]]) -> list[set[Node]]:
     """Returns the strongly connected components of two or more nodes, and every node that points at itself."""
     return [
         component
@@ -20,13 +23,13 @@ def find_cycles(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
     ]
 
 
-def _components(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
+def _components(points_at: Mapping[Node, Sequence[Node]]) -> list[set[Node]]:
     """Tarjan's algorithm, without recursion: chains of owners can be long."""
-    index: dict[str, int] = {}
-    lowlink: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    components: list[set[str]] = []
+    index: dict[Node, int] = {}
+    lowlink: dict[Node, int] = {}
+    stack: list[Node] = []
+    on_stack: set[Node] = set()
+    components: list[set[Node]] = []
     for root in points_at:
         if root in index:
             continue

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from probate.api import deletion
 from probate.api.deletion import PropagationPolicy
-from probate.api.ownership import Action, Delete, Item, OwnerReference, OwnerState, RemoveOwnerReferences, ResolvedOwner
+from probate.api.ownership import Action, Delete, Item, OwnerReference, OwnerState, RemoveOwnerReferences, ResolvedOwner, Uid
 
 Owners = Sequence[tuple[OwnerReference, ResolvedOwner]]
 """The owner references of an object, each with what it resolves to."""
@@ -28,7 +28,7 @@ class OwnerStatus(NamedTuple):
 
     is_fine: bool  # nothing has to be done
     has_solid: bool = False  # a solid owner keeps the object
-    lost_uids: frozenset[str] = frozenset()  # of the owners that are dangling or waiting
+    lost_uids: frozenset[Uid] = frozenset()  # of the owners that are dangling or waiting
     waiting: tuple[Item, ...] = ()
     solid: tuple[Item, ...] = ()
     because: str = ""

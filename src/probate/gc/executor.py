@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from typing import NamedTuple
 
+from probate.api.object_keys import Key
 from probate.api.ownership import Action, ClearBlockOwnerDeletion, Delete, Outcome, RemoveFinalizer, RemoveOwnerReferences
 from probate.core.clock import Clock
 from probate.gc import forbidden
@@ -83,7 +84,7 @@ class Executor:
             self.failures[str(self._backend.resource_of(action.item.key))] += 1
             self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.key, since=since)
 
-    def postpone(self, kind: str, key: str, since: int, *, permissions: int) -> None:
+    def postpone(self, kind: str, key: Key, since: int, *, permissions: int) -> None:
         """Holds back denied work until permissions change after this revision."""
         if self.forbidden.add(kind, key, since, permissions=permissions):
             self._check_later(since)
@@ -96,7 +97,7 @@ class Executor:
         return work
 
     def _check_later(self, since: int) -> None:
-        self._later.add(self._clock.monotonic() + forbidden.CHECK_SECONDS, forbidden.KIND, "", since=since)
+        self._later.add(self._clock.monotonic() + forbidden.CHECK_SECONDS, forbidden.KIND, Key(""), since=since)
 
 
 def _kind(action: Action) -> str:

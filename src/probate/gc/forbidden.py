@@ -5,6 +5,7 @@ Nothing is tried meanwhile, however much work there is: once a second, one delay
 
 from __future__ import annotations
 
+from probate.api.object_keys import Key
 from probate.gc.backend import Backend
 from probate.gc.workqueue import Work
 
@@ -24,7 +25,7 @@ class ForbiddenWork:
     def __len__(self) -> int:
         return sum(len(work) for work in self._work.values())
 
-    def add(self, kind: str, key: str, since: int, *, permissions: int) -> bool:
+    def add(self, kind: str, key: Key, since: int, *, permissions: int) -> bool:
         """Adds work that was denied under the permissions of this revision. Returns whether it is the first."""
         is_first = not self._work
         if is_first:

@@ -8,7 +8,8 @@ is held for `patience` seconds, since that controller could create more dependen
 from __future__ import annotations
 
 from probate.api.deletion import PropagationPolicy
-from probate.api.ownership import Action, Delete, Item, RemoveFinalizer, RemoveOwnerReferences
+from probate.api.object_keys import Key
+from probate.api.ownership import Action, Delete, Item, RemoveFinalizer, RemoveOwnerReferences, Uid
 from probate.core.aio import time_slices
 from probate.core.clock import Clock
 from probate.gc.backend import Backend
@@ -29,9 +30,9 @@ class OwnerRelease:
         self._queue = queue
         self._later = later
         self._patience = patience
-        self._lagging: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by key: uid, and since when
+        self._lagging: dict[Key, tuple[Uid, float]] = {}  # owners whose controller lags, by key: uid, and since when
         self._orphaning: Work = {}  # owners whose dependents lose their references in this turn
-        self._stripped: dict[str, str] = {}  # owners whose references were removed from cluster-scoped objects, by key: uid
+        self._stripped: dict[Key, Uid] = {}  # owners whose references were removed from cluster-scoped objects, by key: uid
 
     async def plan_releases(self, work: Work) -> list[Action]:
         """Returns the actions that bring these owners closer to removal."""
@@ -45,9 +46,9 @@ class OwnerRelease:
                 actions += await self._plan_release(item, work[key])
         return await self._without_blocked(actions, work)
 
-    async def _items(self, work: Work) -> dict[str, Item | None]:
+    async def _items(self, work: Work) -> dict[Key, Item | None]:
         """Returns these owners; waiting ones as last seen, since every action on them is guarded by their revision."""
-        items: dict[str, Item | None] = {key: self._queue.waiting.get(key) for key in work}
+        items: dict[Key, Item | None] = {key: self._queue.waiting.get(key) for key in work}
         unread = [key for key, item in items.items() if item is None]
         return items | dict(zip(unread, await self._backend.get_items(unread), strict=True)) if unread else items
 

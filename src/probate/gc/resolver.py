@@ -10,7 +10,8 @@ from itertools import islice
 
 import msgspec
 
-from probate.api.ownership import Action, Item, KeyPage, OwnerReference, OwnerState, ResolvedOwner
+from probate.api.object_keys import Key
+from probate.api.ownership import Action, Item, KeyPage, OwnerReference, OwnerState, ResolvedOwner, Uid
 from probate.core.aio import time_slices
 from probate.gc import cross_namespace, decide
 from probate.gc.backend import Backend
@@ -23,7 +24,7 @@ PIECE = 200
 """Objects that are decided on before the event loop gets control; also owners whose dependents are listed together, and how many
 dependents of each. (Each dependent that is removed is expanded as an owner once, so both proceed at the same pace.)"""
 
-NO_ITEMS: Mapping[str, Item] = {}
+NO_ITEMS: Mapping[Key, Item] = {}
 NO_KEYS = KeyPage([])
 
 
@@ -55,7 +56,7 @@ class Resolver:
             del self._queue.unblocked[uid]
 
     async def waiting_owners(
-        self, references: list[tuple[Item, OwnerReference]], *, known: Mapping[str, Item] = NO_ITEMS
+        self, references: list[tuple[Item, OwnerReference]], *, known: Mapping[Key, Item] = NO_ITEMS
     ) -> list[Item | None]:
         """Returns the owner of each reference if it is waiting.
 
@@ -117,7 +118,7 @@ class Resolver:
             for expansion in expansions
         ]
 
-    async def _first_dependents(self, owners: list[Item]) -> dict[str, KeyPage]:
+    async def _first_dependents(self, owners: list[Item]) -> dict[Uid, KeyPage]:
         """Returns the first dependents of those that have any, by the owner's uid.
 
         Waiting owners have some, removed ones rarely.
@@ -151,7 +152,7 @@ class Resolver:
         decisions = [decide.decide(item, status, has_dependents=item.key in with_dependents) for item, status in candidates]
         return [action for action in decisions if action is not None]
 
-    async def _keys_with_dependents(self, items: list[Item]) -> set[str]:
+    async def _keys_with_dependents(self, items: list[Item]) -> set[Key]:
         """Returns the keys of those items that have dependents.
 
         An item without dependents is not expanded when it is removed: anything that refers to it later arrives as a change first.
@@ -221,6 +222,6 @@ def _families(items: list[Item]) -> list[list[Item]]:
     return list(families.values())
 
 
-def _pieces(keys: list[str]) -> Iterator[list[str]]:
+def _pieces(keys: list[Key]) -> Iterator[list[Key]]:
     piece = time_slices.slice_size(PIECE)
     return (keys[start : start + piece] for start in range(0, len(keys), piece))

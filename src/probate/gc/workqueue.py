@@ -22,16 +22,19 @@ from typing import TypeAlias
 
 import msgspec
 
-from probate.api.ownership import Change, Item, OwnerReference
+from probate.api import object_keys
+from probate.api.gvk import GroupVersion
+from probate.api.object_keys import Key
+from probate.api.ownership import Change, Item, OwnerReference, Uid
 from probate.core.generational_cache import GenerationalCache
 
 MAX_REMOVED = 10_000
 MAX_WITHOUT_DEPENDENTS = 10_000
-_CRDS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
-_NAMESPACES = "objects/namespaces/"
+_CRDS = object_keys.resource_range("customresourcedefinitions.apiextensions.k8s.io")
+_NAMESPACES = object_keys.resource_range("namespaces")
 """A namespace is also held by its `spec.finalizers` and its content, not only by its metadata."""
 
-Work: TypeAlias = dict[str, int]
+Work: TypeAlias = dict[Key, int]
 """Keys to check, each with the revision that the work comes from."""
 
 OBJECTS, NEW_OBJECTS, RELEASES, CYCLES = "objects", "new-objects", "releases", "cycles"
@@ -55,18 +58,18 @@ class WorkQueue:
         self.objects: Work = {}  # whose owners are to be resolved
         self.new_objects: Work = {}  # with owners that may not exist
         self.releases: Work = {}  # deleting objects to release: they wait until blocking dependents or references are removed
-        self.expansions: dict[str, Expansion] = {}  # by the owner's uid
+        self.expansions: dict[Uid, Expansion] = {}  # by the owner's uid
         self.unblocked: dict[tuple[str, str], tuple[Item, OwnerReference, int]] = {}  # owners that a change may have freed
         self.crds: Work = {}  # that changed
         self.cycle_candidates: Work = {}  # objects that wait, and could be part of a cycle
         self.removed: GenerationalCache[str] = GenerationalCache(MAX_REMOVED)  # keys of objects that were removed, by uid
         # uids without dependents, according to all changes noted so far
         self.without_dependents: GenerationalCache[bool] = GenerationalCache(MAX_WITHOUT_DEPENDENTS)
-        self.waiting: dict[str, Item] = {}  # objects in foreground deletion, as last seen, by key
-        self._waiting_by_uid: dict[str, Item] = {}  # the same
-        self.expanded: set[str] = set()  # uids of waiting owners whose dependents have all been queued
-        self.late_dependents: dict[str, dict[str, None]] = {}  # by the uid of a waiting owner: keys that refer to it since then
-        self.held_until: dict[str, int] = {}  # by the uid of a waiting owner: the last revision at which dependents blocked it
+        self.waiting: dict[Key, Item] = {}  # objects in foreground deletion, as last seen, by key
+        self._waiting_by_uid: dict[Uid, Item] = {}  # the same
+        self.expanded: set[Uid] = set()  # uids of waiting owners whose dependents have all been queued
+        self.late_dependents: dict[Uid, dict[Key, None]] = {}  # by the uid of a waiting owner: keys that refer to it since then
+        self.held_until: dict[Uid, int] = {}  # by the uid of a waiting owner: the last revision at which dependents blocked it
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.new_objects or self.releases or self.expansions or self.unblocked or self.crds)
@@ -110,9 +113,9 @@ class WorkQueue:
         key = self.removed.get(owner.uid)
         if key is None:
             return False
-        _, resource, owner_namespace, name = key.split("/")
-        group = owner.api_version.rpartition("/")[0]
-        return (resource.partition(".")[2], name) == (group, owner.name) and owner_namespace in {"-", namespace}
+        removed = object_keys.parse(key)
+        group = GroupVersion.parse(owner.api_version).group
+        return (removed.group_resource.group, removed.name) == (group, owner.name) and removed.namespace in {"", namespace}
 
     def expand(self, owner: Item, since: int, *, only_blocking: bool = False) -> None:
         """Queues all dependents of the owner, from the first page."""
@@ -120,7 +123,7 @@ class WorkQueue:
         if owner.is_waiting:
             self.expanded.add(owner.meta.uid)
 
-    def add_late_dependent(self, owner: Item, key: str, since: int) -> None:
+    def add_late_dependent(self, owner: Item, key: Key, since: int) -> None:
         """Queues a dependent that was added after foreground deletion of the owner began. It is checked once it may block the
         owner.
 
@@ -146,7 +149,7 @@ class WorkQueue:
         for key in self.late_dependents.pop(uid, ()):
             self.objects.setdefault(key, since)
 
-    def forget_waiting(self, keys: Iterable[str]) -> None:
+    def forget_waiting(self, keys: Iterable[Key]) -> None:
         """Drops what is known of these objects, since they have changed: they are read again."""
         for key in keys:
             self._remove_waiting(key)
@@ -161,7 +164,7 @@ class WorkQueue:
     def _add_waiting(self, item: Item) -> None:
         self.waiting[item.key] = self._waiting_by_uid[item.meta.uid] = item
 
-    def _remove_waiting(self, key: str) -> None:
+    def _remove_waiting(self, key: Key) -> None:
         item = self.waiting.pop(key, None)
         if item is not None:
             self._waiting_by_uid.pop(item.meta.uid, None)
@@ -236,7 +239,7 @@ class DelayingQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, time: float, kind: str, key: str, *, since: int) -> None:
+    def add(self, time: float, kind: str, key: Key, *, since: int) -> None:
         """Adds work of this kind on this key, due at `time`."""
         heapq.heappush(self._heap, (time, next(self._ids), f"{kind} {key}", since))
 
@@ -245,13 +248,13 @@ class DelayingQueue:
         """When the next work is due."""
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now: float) -> list[tuple[str, str, int]]:
+    def pop_due(self, now: float) -> list[tuple[str, Key, int]]:
         """Removes and returns the work that is due: its kind, its key, and the revision that it comes from."""
         due = []
         while self._heap and self._heap[0][0] <= now:
             _, _, kind_and_key, since = heapq.heappop(self._heap)
             kind, _, key = kind_and_key.partition(" ")
-            due.append((kind, key, since))
+            due.append((kind, Key(key), since))
         return due
 
     def oldest(self) -> int | None:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
+from probate.api import object_keys
 from probate.core import errors
 from probate.core.errors import Details
 from probate.core.logs import facts
@@ -55,8 +56,8 @@ def object_name(key: str) -> ObjectName:
     """Returns the name of the object with this key. Keys of Probate's internal objects may have fewer segments."""
     resource, _, rest = key.removeprefix(keys.OBJECTS).partition("/")
     namespace, _, name = rest.rpartition("/")
-    plural, _, group = resource.partition(".")
-    return ObjectName(group, plural, "" if namespace == "-" else namespace, name)
+    group, plural = object_keys.parse_resource(resource)
+    return ObjectName(group, plural, "" if namespace == object_keys.NO_NAMESPACE else namespace, name)
 
 
 class DamagedObjects:

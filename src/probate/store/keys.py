@@ -21,9 +21,10 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 
+from probate.api import object_keys
 from probate.core import errors
 
-OBJECTS = "objects/"
+OBJECTS = object_keys.OBJECTS
 
 MAX_BYTES = 4096
 

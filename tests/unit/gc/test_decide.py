@@ -8,7 +8,18 @@ from collections.abc import Iterator
 import pytest
 
 from probate.api.deletion import PropagationPolicy
-from probate.api.ownership import Action, Delete, Item, ObjectMeta, OwnerReference, OwnerState, RemoveOwnerReferences, ResolvedOwner
+from probate.api.object_keys import object_key
+from probate.api.ownership import (
+    Action,
+    Delete,
+    Item,
+    ObjectMeta,
+    OwnerReference,
+    OwnerState,
+    RemoveOwnerReferences,
+    ResolvedOwner,
+    Uid,
+)
 from probate.gc import decide
 from support import doc_tables
 
@@ -20,16 +31,16 @@ Owners = list[tuple[OwnerReference, ResolvedOwner]]
 
 def owner(state: OwnerState, number: int = 0) -> tuple[OwnerReference, ResolvedOwner]:
     name = f"{state.name.lower()}-{number}"
-    found = Item(f"objects/configmaps/a/{name}", 7, ObjectMeta(name=name, namespace="a", uid=f"uid-{name}"))
+    found = Item(object_key("configmaps", "a", name), 7, ObjectMeta(name=name, namespace="a", uid=Uid(f"uid-{name}")))
     exists = state in {OwnerState.SOLID, OwnerState.WAITING}
-    return OwnerReference("v1", "ConfigMap", name, f"uid-{name}"), ResolvedOwner(state, found if exists else None)
+    return OwnerReference("v1", "ConfigMap", name, Uid(f"uid-{name}")), ResolvedOwner(state, found if exists else None)
 
 
 def item(*finalizers: str, deleting: bool = False) -> Item:
     meta = ObjectMeta(
-        name="x", namespace="a", uid="uid-x", finalizers=list(finalizers), deletion_timestamp="now" if deleting else None
+        name="x", namespace="a", uid=Uid("uid-x"), finalizers=list(finalizers), deletion_timestamp="now" if deleting else None
     )
-    return Item("objects/configmaps/a/x", 9, meta)
+    return Item(object_key("configmaps", "a", "x"), 9, meta)
 
 
 def decision(owners: Owners, dependent: Item, *, has_dependents: bool) -> Action | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from probate.api.object_keys import object_key
 from probate.api.ownership import Change, Item, RemoveOwnerReferences
 from probate.controllers.manager import store_backend
 from probate.gc.backends.store.store_backend import StoreBackend
@@ -14,7 +15,6 @@ from support.in_process_server import running
 from support.virtual_time_server import MERGE_PATCH
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
-PREFIX = "objects/configmaps/default/"
 
 
 class ChangingOwner(StoreBackend):
@@ -25,7 +25,7 @@ class ChangingOwner(StoreBackend):
         self._queue = queue
 
     async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
-        self._queue.forget_waiting([f"{PREFIX}owner"])
+        self._queue.forget_waiting([object_key("configmaps", "default", "owner")])
         return await super().have_dependents(owners)
 
 
@@ -38,11 +38,13 @@ async def test_an_owner_that_changed_while_others_were_read_was_not_expanded() -
         await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
         queue = WorkQueue()
         backend = ChangingOwner(house.api, queue)
-        waiting, other = await backend.get_items([f"{PREFIX}owner", f"{PREFIX}other"])
+        waiting, other = await backend.get_items(
+            [object_key("configmaps", "default", "owner"), object_key("configmaps", "default", "other")]
+        )
         assert waiting is not None
         queue.add_change(Change(waiting.revision, None, waiting))
         queue.add_change(Change(waiting.revision + 1, other, None))
-        assert list(await Resolver(backend, queue).take_objects()) == [f"{PREFIX}dependent"]
+        assert list(await Resolver(backend, queue).take_objects()) == [object_key("configmaps", "default", "dependent")]
 
 
 async def test_an_owner_counted_as_dangling_while_a_removed_namesake_was_still_known() -> None:
@@ -51,14 +53,14 @@ async def test_an_owner_counted_as_dangling_while_a_removed_namesake_was_still_k
         backend = store_backend(house.api)
         await house.create("configmaps", "default", {"metadata": {"name": "owner", "finalizers": ["example.com/x"]}})
         await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
-        [namesake] = await backend.get_items([f"{PREFIX}owner"])
+        [namesake] = await backend.get_items([object_key("configmaps", "default", "owner")])
         assert namesake is not None
         await house.request("PATCH", f"{FOLDER}/owner", {"metadata": {"finalizers": None}}, media=MERGE_PATCH)
         owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
         references = [reference_to("gone", "no-such-uid"), reference_to("owner", owner["metadata"]["uid"])]
         await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": references}})
         queue.add_change(Change(namesake.revision, None, namesake))
-        [action] = await Resolver(backend, queue).decide({f"{PREFIX}dependent": 1})
+        [action] = await Resolver(backend, queue).decide({object_key("configmaps", "default", "dependent"): 1})
         assert isinstance(action, RemoveOwnerReferences)
         assert action.uids == {"no-such-uid"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.core import errors
 from probate.kinds.builtin import catalog
@@ -28,7 +29,7 @@ async def store() -> AsyncIterator[Store]:
 
 
 def key(plural: str, group: str) -> str:
-    return f"objects/{storage_keys.CRDS}/{storage_keys.NO_NAMESPACE}/{plural}.{group}"
+    return f"objects/{storage_keys.CRDS}/{object_keys.NO_NAMESPACE}/{plural}.{group}"
 
 
 async def create_crd(store: Store, plural: str, group: str, kind: str, **schema: Any) -> Revision:

@@ -10,6 +10,7 @@ import itertools
 import logging
 from collections.abc import Iterable
 
+from probate.api.object_keys import Key
 from probate.api.ownership import ChangedKeys, Delete, Outcome
 from probate.api.timestamps import parse_time
 from probate.controllers.runtime import durations
@@ -36,14 +37,14 @@ class EventTtl:
 
     def __init__(self, backend: Backend, clock: Clock, ttl: float, *, metrics: Registry) -> None:
         self._backend, self._clock, self._ttl = backend, clock, ttl
-        self._expirations: dict[str, float] = {}  # when each Event expires, by key and in this order
-        self._own_deletes: set[str] = set()  # keys that were deleted here, until the change arrives
+        self._expirations: dict[Key, float] = {}  # when each Event expires, by key and in this order
+        self._own_deletes: set[Key] = set()  # keys that were deleted here, until the change arrives
         self._deleted = metrics.counter("probate_events_expired", "Events that were deleted because they expired.")
 
     async def begin(self) -> Iterable[str]:
         """Lists the existing Events, each with its remaining time to live."""
         self._own_deletes.clear()
-        expirations: dict[str, float] = {}
+        expirations: dict[Key, float] = {}
         continue_token = ""
         while True:
             page = await self._backend.list_resource(EVENTS, continue_token, limit=BATCH)
@@ -80,7 +81,7 @@ class EventTtl:
         first = next(iter(self._expirations.values()), None)
         return DONE if first is None else durations.until(first, now)
 
-    async def _delete(self, keys: list[str]) -> None:
+    async def _delete(self, keys: list[Key]) -> None:
         for key in keys:
             del self._expirations[key]
         items = [item for item in await self._backend.get_items(keys) if item is not None]
@@ -91,7 +92,7 @@ class EventTtl:
         for action, outcome in zip(actions, outcomes, strict=True):
             self._follow_up(action.item.key, outcome)
 
-    def _follow_up(self, key: str, outcome: Outcome) -> None:
+    def _follow_up(self, key: Key, outcome: Outcome) -> None:
         if outcome is Outcome.DONE:
             self._deleted[()] += 1
             return

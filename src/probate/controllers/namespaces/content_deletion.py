@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from probate.api.deletion import PropagationPolicy
 from probate.api.gvk import GroupResource
+from probate.api.object_keys import Key
 from probate.api.ownership import Delete, Item, KeyPage, Outcome
 from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
@@ -65,18 +66,18 @@ class ContentDeletion:
         self._method = method
         self._stages = list(stages)
         self._continue_token: str | None = ""  # of the stage's list; None: the list is complete
-        self._items: dict[str, Item | None] = {}  # what may remain, by key, as last read
-        self._unread: dict[str, None] = {}  # the keys of those that have to be read
-        self._deleted_at: dict[str, int] = {}  # the revision at which each object was last deleted
-        self._failed: dict[str, None] = {}
-        self._damaged: dict[str, None] = {}  # of those that failed
-        self._denied: dict[str, None] = {}
+        self._items: dict[Key, Item | None] = {}  # what may remain, by key, as last read
+        self._unread: dict[Key, None] = {}  # the keys of those that have to be read
+        self._deleted_at: dict[Key, int] = {}  # the revision at which each object was last deleted
+        self._failed: dict[Key, None] = {}
+        self._damaged: dict[Key, None] = {}  # of those that failed
+        self._denied: dict[Key, None] = {}
         self._permissions = 0  # their revision when an action was denied
         self._backoff = Backoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
-        self._awaiting_retry: frozenset[str] = frozenset()  # those that had failed when the time of the retry was set
+        self._awaiting_retry: frozenset[Key] = frozenset()  # those that had failed when the time of the retry was set
         self._retry_at: float | None = None
 
-    def note_changed(self, keys: Sequence[str]) -> bool:
+    def note_changed(self, keys: Sequence[Key]) -> bool:
         """Queues those of the changed objects that may remain. Returns whether there are any."""
         known = [key for key in keys if key in self._items]
         self._unread.update(dict.fromkeys(known))
@@ -164,7 +165,7 @@ class ContentDeletion:
             self._unread.update(dict.fromkeys(keys))
             raise
 
-    def _update(self, keys: list[str], items: list[Item | None], damaged: set[str]) -> list[Item]:
+    def _update(self, keys: list[Key], items: list[Item | None], damaged: set[Key]) -> list[Item]:
         """Records what is removed, held or damaged. Returns the items that have to be deleted."""
         due = []
         for key, item in zip(keys, items, strict=True):

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from probate.api import object_keys
 from probate.api.catalog import Catalog, Resource
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
@@ -83,7 +84,7 @@ class PluginConfiguration:
     async def _watch(self, resource: GroupResource, pause: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
-                async with self._store.watch(f"objects/{resource}/", after=await self._store.revision()) as changes:
+                async with self._store.watch(object_keys.resource_range(resource), after=await self._store.revision()) as changes:
                     await self.refresh(resource)
                     async for _ in changes:
                         await self.refresh(resource)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from probate.api import timestamps
+from probate.api import object_keys, timestamps
 from probate.api.rbac import users
 from probate.api.rbac.users import User
 from probate.core.clock import Clock
@@ -61,11 +61,12 @@ class TokenBindings:
     def __init__(self, claims: Claims) -> None:
         identity = claims[_PRIVATE_CLAIM]
         namespace, account = identity["namespace"], identity["serviceaccount"]
-        self.uids: dict[str, str] = {f"objects/serviceaccounts/{namespace}/{account['name']}": account["uid"]}
+        self.uids: dict[str, str] = {object_keys.object_key("serviceaccounts", namespace, account["name"]): account["uid"]}
         for kind, plural in BINDABLE_KINDS.items():
             reference = identity.get(kind.lower())
             if reference is not None and not (kind == "Node" and "pod" in identity):  # a bound pod implies its node
-                self.uids[f"objects/{plural}/{'-' if kind == 'Node' else namespace}/{reference['name']}"] = reference["uid"]
+                key = object_keys.object_key(plural, "" if kind == "Node" else namespace, reference["name"])
+                self.uids[key] = reference["uid"]
         self.prefixes = tuple(key.rpartition("/")[0] + "/" for key in self.uids)
         self.valid_until = float("-inf")
         self.revision: Revision = NO_REVISION

@@ -19,11 +19,13 @@ from __future__ import annotations
 import asyncio
 import json
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.field_errors import FORBIDDEN, FieldError
 from probate.api.gvk import GroupVersion
+from probate.api.object_keys import NO_KEY
 from probate.api.objects import Object
-from probate.api.ownership import Item, ObjectMeta, OwnerReference
+from probate.api.ownership import Item, ObjectMeta, OwnerReference, Uid
 from probate.api.rbac import forbidden_message, policy_rules
 from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import User
@@ -33,7 +35,7 @@ from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.kind_rules.contract import ServedKinds
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
-from probate.server.storage import index_entries, storage_keys
+from probate.server.storage import index_entries
 from probate.store.contract import Store
 
 REFERENCES_PER_TURN = 100
@@ -96,8 +98,7 @@ class BlockOwnerDeletion:
         page = await self._store.scan(index_entries.orphaning_range(owner.uid), limit=1)
         if not page.records:
             return ""
-        _, resource, namespace, name = index_entries.object_key_of(page.records[0].key).split("/")
-        namespace = "" if namespace == storage_keys.NO_NAMESPACE else namespace
+        resource, namespace, name = object_keys.parse(index_entries.object_key_of(page.records[0].key))
         if namespace not in {"", at.namespace or ""}:
             return ""
         plural, _, group = resource.partition(".")
@@ -114,7 +115,7 @@ class BlockOwnerDeletion:
 
     async def _find_owner(self, at: Target, owner: OwnerReference, kind: Resource) -> Item | None:
         """Returns the owner if the object with the reference's name also has its uid."""
-        key = metadata_view.owner_key(Item("", 0, ObjectMeta(at.name, at.namespace or "")), owner, kind)
+        key = metadata_view.owner_key(Item(NO_KEY, 0, ObjectMeta(at.name, at.namespace or "")), owner, kind)
         record = await self._store.read(key) if key else None
         item = None if record is None else metadata_view.item_of(record)
         return item if item is not None and item.meta.uid == owner.uid else None
@@ -135,7 +136,7 @@ def _orphaning_message(owner: OwnerReference) -> str:
 
 def _owner(reference: Object) -> OwnerReference:
     version, kind, name, uid = (str(reference.get(field) or "") for field in ("apiVersion", "kind", "name", "uid"))
-    return OwnerReference(version, kind, name, uid)
+    return OwnerReference(version, kind, name, Uid(uid))
 
 
 def _permission_message(user: User, ask: ResourceAttributes) -> str:

@@ -17,6 +17,8 @@ from contextlib import suppress
 
 import orjson
 
+from probate.api import object_keys
+from probate.api.gvk import GroupResource
 from probate.api.rbac.rule_resolver import GROUP, RESOURCES, RuleResolver
 from probate.core import errors
 from probate.core.logs import facts
@@ -39,7 +41,9 @@ class RbacCache:
     def __init__(self, store: Store, grants: RuleResolver) -> None:
         self._store = store
         self._grants = grants
-        self._watches: dict[str, Watch | None] = {f"objects/{resource}.{GROUP}/": None for resource in RESOURCES}
+        self._watches: dict[str, Watch | None] = {
+            object_keys.resource_range(GroupResource(GROUP, resource)): None for resource in RESOURCES
+        }
         self._is_live = False
         self._changed = asyncio.Event()
         self._keys: dict[str, set[str]] = {prefix: set() for prefix in self._watches}
@@ -116,6 +120,6 @@ class RbacCache:
         return True
 
     def _put(self, key: str, value: bytes | None) -> None:
-        _, resource, namespace, name = key.split("/", 3)
-        stored_namespace = "" if namespace == "-" else namespace
-        self._grants.put(resource.partition(".")[0], stored_namespace, name, object_=None if value is None else orjson.loads(value))
+        about = object_keys.parse(key)
+        plural = about.group_resource.resource
+        self._grants.put(plural, about.namespace, about.name, object_=None if value is None else orjson.loads(value))

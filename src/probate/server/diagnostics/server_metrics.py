@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from operator import add
 
-from probate.api import timestamps
+from probate.api import object_keys, timestamps
 from probate.core import errors
 from probate.core.clock import Clock
 from probate.core.metrics import Counter, Family, Histogram, LabelValues, Registry, histogram_family
@@ -126,7 +126,7 @@ async def _count(store: Store, kinds: KindRegistry) -> dict[LabelValues, float]:
     """Counts the objects of each resource. Yields to the event loop between two resources."""
     counts: dict[LabelValues, float] = {}
     for resource in kinds.catalog:
-        name = storage_keys.resource_range(resource).split("/")[1]
+        name = object_keys.resource_in(storage_keys.resource_range(resource))
         if "list" in resource.verbs and (name,) not in counts:
             counts[name,] = await store.count(storage_keys.resource_range(resource))
             await asyncio.sleep(0)

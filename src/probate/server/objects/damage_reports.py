@@ -6,7 +6,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from probate.api import object_keys
 from probate.api.catalog import Catalog, Resource
+from probate.api.object_keys import Key
 from probate.api.ownership import Item, ObjectMeta
 from probate.core import errors
 from probate.core.metrics import LabelValues, Registry
@@ -57,7 +59,7 @@ def register_metric(store: Store, registry: Registry) -> None:
 
 
 def _counts(known: Collection[str]) -> Mapping[LabelValues, float]:
-    counts: Counter[LabelValues] = Counter((key.split("/")[1],) for key in known)
+    counts: Counter[LabelValues] = Counter((object_keys.resource_in(key),) for key in known)
     return {labels: float(count) for labels, count in counts.items()} or {("",): 0.0}
 
 
@@ -75,7 +77,7 @@ async def _write_events(kinds: ServedKinds, events: WarningEvents, queue: asynci
         resource = _resource(kinds.catalog, name.group, name.resource)
         if resource is None or resource.kind == "Event":
             continue
-        item = Item(damaged.key, damaged.revision, ObjectMeta(name.name, name.namespace, ""))
+        item = Item(Key(damaged.key), damaged.revision, ObjectMeta(name.name, name.namespace))
         message = (
             f"the data stored at revision {damaged.revision} is damaged: {damaged.problem}. "
             f"An administrator can restore a copy of the store, or remove the object with the delete option {DELETE_OPTION}"

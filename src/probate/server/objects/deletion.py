@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import msgspec
 
-from probate.api import deletion
+from probate.api import deletion, object_keys
 from probate.api.catalog import Resource
 from probate.api.crds import crd_conditions
 from probate.api.deletion import DefaultPropagation, DeletionRequest
@@ -118,7 +118,7 @@ def is_ready_for_removal(resource: Resource, object_: Object) -> bool:
 def removal_guards(resource: Resource, object_: Object) -> tuple[Guard, ...]:
     """Returns the guards for removing the object: for a CRD, that no custom objects of its kind exist."""
     if resource.group_resource == storage_keys.CRDS:
-        return (EmptyRange(f"objects/{object_['metadata']['name']}/"),)
+        return (EmptyRange(object_keys.resource_range(object_["metadata"]["name"])),)
     return ()
 
 

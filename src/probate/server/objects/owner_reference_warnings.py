@@ -14,8 +14,9 @@ from enum import Enum
 from probate.api.catalog import Resource
 from probate.api.field_errors import INVALID, FieldError
 from probate.api.gvk import GroupVersion
+from probate.api.object_keys import NO_KEY
 from probate.api.objects import Object
-from probate.api.ownership import Item, ObjectMeta, OwnerReference, OwnerState
+from probate.api.ownership import Item, ObjectMeta, OwnerReference, OwnerState, Uid
 from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import User
 from probate.core import errors
@@ -75,7 +76,7 @@ class OwnerReferenceWarnings:
         kind = self._kind(owner)
         if kind is None:
             return f"no kind {owner.kind} of {owner.api_version} is served: until it is, this object is not collected"
-        item = Item("", 0, ObjectMeta(target.name, target.namespace or "", uid))
+        item = Item(NO_KEY, 0, ObjectMeta(target.name, target.namespace or "", Uid(uid)))
         if kind.is_namespaced and not target.namespace:
             return f"{owner} is namespaced, and cannot own a cluster-scoped object: this object is not collected"
         if not await self._authorizer.allows(user, _get_attributes(kind, target, owner)):
@@ -140,5 +141,5 @@ def _get_attributes(kind: Resource, target: Target, owner: OwnerReference) -> Re
 def _owner(reference: Object) -> OwnerReference:
     fields = {name: str(reference.get(name) or "") for name in ("apiVersion", "kind", "name", "uid")}
     return OwnerReference(
-        fields["apiVersion"], fields["kind"], fields["name"], fields["uid"], bool(reference.get("blockOwnerDeletion"))
+        fields["apiVersion"], fields["kind"], fields["name"], Uid(fields["uid"]), bool(reference.get("blockOwnerDeletion"))
     )

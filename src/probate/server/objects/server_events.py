@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.ownership import Item
 from probate.api.timestamps import format_time
@@ -55,7 +56,7 @@ class WarningEvents:
             "reportingInstance": "",
         }
         event["involvedObject"] = {name: value for name, value in event["involvedObject"].items() if value is not None}  # type: ignore[attr-defined]
-        key, value = f"objects/events/{namespace}/{name}", object_codec.stored(event)
+        key, value = object_keys.object_key("events", namespace, name), object_codec.stored(event)
         await self._store.commit(
             contract.create(key, value, add_entries=index_entries.entries_of(key, object_codec.meta(value)), guards=[guard])
         )

@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import msgspec
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
+from probate.api.object_keys import NO_KEY, Key
 from probate.api.ownership import ChangedKeys, Item, OwnerReference, OwnerState, ResolvedOwner
 from probate.server.codec import object_codec
 from probate.server.storage import storage_keys
@@ -19,7 +21,7 @@ _BY_FOLDER = "changed keys by folder"
 def item_of(record: Record) -> Item:
     """Returns the ownership metadata of a stored object."""
     meta = object_codec.meta(record.value)
-    item = Item(record.key, record.revision, meta)
+    item = Item(Key(record.key), record.revision, meta)
     if meta.deletion_timestamp is None:
         return item
     waits_for_dependents = item.is_waiting or item.is_orphaning
@@ -43,24 +45,24 @@ def group_by_folder(batch: Batch) -> list[ChangedKeys]:
 
 
 def _group(batch: Batch) -> list[ChangedKeys]:
-    folders: dict[str, list[str]] = {}
+    folders: dict[str, list[Key]] = {}
     for event in batch:
-        key = event.key
+        key = Key(event.key)
         folders.setdefault(key[: key.rindex("/")], []).append(key)
     return [_changed_key(folder, keys) for folder, keys in folders.items()]
 
 
-def _changed_key(folder: str, keys: list[str]) -> ChangedKeys:
+def _changed_key(folder: str, keys: list[Key]) -> ChangedKeys:
     _, resource, namespace = folder.split("/", 2)
-    return ChangedKeys(resource, "" if namespace == storage_keys.NO_NAMESPACE else namespace, keys)
+    return ChangedKeys(resource, "" if namespace == object_keys.NO_NAMESPACE else namespace, keys)
 
 
-def owner_key(item: Item, owner: OwnerReference, kind: Resource | None) -> str:
+def owner_key(item: Item, owner: OwnerReference, kind: Resource | None) -> Key:
     """Returns the key that the owner must have. Empty if its kind is not served, or if no object can have such a key."""
     if kind is None or _is_unresolvable(item, kind):
-        return ""
+        return NO_KEY
     key = storage_keys.object_key(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
-    return key if "/" not in owner.name and keys.is_valid(key) else ""
+    return key if "/" not in owner.name and keys.is_valid(key) else NO_KEY
 
 
 def _is_unresolvable(item: Item, kind: Resource) -> bool:

@@ -8,6 +8,7 @@ read first and then found empty, it stays empty, and the transaction that remove
 from __future__ import annotations
 
 from probate.api.catalog import Resource
+from probate.api.object_keys import Key
 from probate.api.ownership import KeyPage
 from probate.server.codec import object_codec
 from probate.server.storage import storage_keys
@@ -26,12 +27,12 @@ async def has_content(store: Store, resource: Resource, record: Record) -> bool:
 async def list_keys(store: Store, namespace: str, continue_key: str, *, limit: int, resource: str = "") -> KeyPage:
     """Returns a page of the keys in a namespace, of one resource or of all. Pass an empty `continue_key` for the first page."""
     folders = [f"{keys.OBJECTS}{resource}/"] if resource else await store.child_prefixes(keys.OBJECTS)
-    result: list[str] = []
+    result: list[Key] = []
     for folder in folders:
         if keys.range_end(folder) <= continue_key:
             continue
         page = await store.scan(f"{folder}{namespace}/", after=continue_key, limit=limit - len(result))
-        result += page.keys
+        result += map(Key, page.keys)
         if len(result) == limit:
             return KeyPage(result, result[-1])
     return KeyPage(result)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.ownership import Item, OwnerReference
 from probate.server.codec import object_codec
@@ -19,14 +20,14 @@ MAX_NAMESPACES = 1_000
 MAX_KEYS = 5_000
 """Keys that one call reads. Owners beyond this limit are reported as not found."""
 
-_NAMESPACES = f"objects/{storage_keys.NAMESPACES}/{storage_keys.NO_NAMESPACE}/"
+_NAMESPACES = object_keys.namespace_range(storage_keys.NAMESPACES, "")
 
 
 async def are_in_other_namespaces(
     store: Store, kind_of: Callable[[OwnerReference], Resource | None], references: Sequence[tuple[Item, OwnerReference]]
 ) -> list[bool]:
     """Returns, for each item and owner, whether the owner is in another namespace than the item."""
-    namespaces = [key.rpartition("/")[2] for key in (await store.scan(_NAMESPACES, limit=MAX_NAMESPACES)).keys]
+    namespaces = [object_keys.name_in(key) for key in (await store.scan(_NAMESPACES, limit=MAX_NAMESPACES)).keys]
     result, budget = [], MAX_KEYS
     for item, owner in references:
         kind = kind_of(owner)

@@ -10,14 +10,17 @@ from typing import Any
 
 import orjson
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource, GroupVersion
+from probate.api.object_keys import Key
 from probate.api.ownership import (
     Item,
     KeyPage,
     OwnerReference,
     OwnerState,
     ResolvedOwner,
+    Uid,
 )
 from probate.api.timestamps import format_time
 from probate.core.aio import time_slices
@@ -38,7 +41,7 @@ _RESOURCE = len(keys.OBJECTS)
 """Where the name of the resource begins in a key."""
 HIDDEN_KEYS = ("objects/positions.probate.dev/", "objects/events/")
 """Not visible to controllers: the saved position, and Events, which are never collected."""
-_NO_ITEMS: Mapping[str, Item] = {}
+_NO_ITEMS: Mapping[Key, Item] = {}
 
 
 class OwnershipReader:
@@ -54,43 +57,42 @@ class OwnershipReader:
         self._items: GenerationalCache[Item] = GenerationalCache(MAX_CACHED_ITEMS)  # an item that was read is often deleted next
 
     def resource_of(self, key: str) -> GroupResource:
-        plural, _, group = key.split("/", 2)[1].partition(".")
-        return GroupResource(group, plural)
+        return object_keys.parse_resource(object_keys.resource_in(key))
 
-    async def get_items(self, keys: Sequence[str]) -> list[Item | None]:
+    async def get_items(self, keys: Sequence[Key]) -> list[Item | None]:
         return (await self._read_items(keys))[0]
 
-    async def _read_items(self, keys: Sequence[str]) -> tuple[list[Item | None], set[str]]:
+    async def _read_items(self, keys: Sequence[Key]) -> tuple[list[Item | None], set[Key]]:
         """Returns the items, and the keys of those that are None because they are damaged.
 
         Both come from one read: an item that changes between two reads could look absent in the first and sound in the second.
         """
         found: list[Item | None] = []
-        damaged: set[str] = set()
+        damaged: set[Key] = set()
         slice_ = time_slices.slice_size(SLICE, SMALL_SLICE)
         for start in range(0, len(keys), slice_):
             records = await self._store.read_many(keys[start : start + slice_])
             items = [metadata_view.item_of(record) if type(record) is Record else None for record in records]
             found += items
             if self._store.damaged_objects.by_key:
-                damaged.update(record.key for record in records if type(record) is DamagedRecord)
+                damaged.update(Key(record.key) for record in records if type(record) is DamagedRecord)
             # An item that is not part of the change feed would never be evicted.
             self._items.update({item.key: item for item in items if item is not None and not item.key.startswith(HIDDEN_KEYS)})
             await time_slices.wait_turn()
         return found, damaged
 
     async def resolve_owners(
-        self, references: Sequence[tuple[Item, OwnerReference]], *, known: Mapping[str, Item] = _NO_ITEMS
+        self, references: Sequence[tuple[Item, OwnerReference]], *, known: Mapping[Key, Item] = _NO_ITEMS
     ) -> list[ResolvedOwner]:
         kinds = [self._resource_of_kind(owner) for _, owner in references]
         keys_ = [metadata_view.owner_key(item, owner, kind) for (item, owner), kind in zip(references, kinds, strict=True)]
-        items: dict[str, Item | None] = dict.fromkeys(filter(None, keys_))
+        items: dict[Key, Item | None] = dict.fromkeys(filter(None, keys_))
         for (_, owner), key in zip(references, keys_, strict=True):
             item = known.get(key)
             if item is not None and item.meta.uid == owner.uid:  # another uid proves nothing: the known one may be gone by now
                 items[key] = item
         unread = [key for key, item in items.items() if item is None]
-        damaged: set[str] = set()
+        damaged: set[Key] = set()
         if unread:
             read, damaged = await self._read_items(unread)
             items.update(zip(unread, read, strict=True))
@@ -101,17 +103,17 @@ class OwnershipReader:
             for (item, owner), kind, key in zip(references, kinds, keys_, strict=True)
         ]
 
-    async def find_damaged(self, keys: Sequence[str]) -> set[str]:
+    async def find_damaged(self, keys: Sequence[Key]) -> set[Key]:
         if not keys or not self._store.damaged_objects.by_key:  # reading a damaged object makes it known
             return set()
         slices = [keys[start : start + SLICE] for start in range(0, len(keys), SLICE)]
         results = [await self._store.read_many(slice_) for slice_ in slices]
-        return {record.key for records in results for record in records if isinstance(record, DamagedRecord)}
+        return {Key(record.key) for records in results for record in records if isinstance(record, DamagedRecord)}
 
     async def exist_in_other_namespaces(self, references: Sequence[tuple[Item, OwnerReference]]) -> list[bool]:
         return await owner_lookup.are_in_other_namespaces(self._store, self._resource_of_kind, references)
 
-    async def find_waiting(self, uids: Sequence[str]) -> list[Item]:
+    async def find_waiting(self, uids: Sequence[Uid]) -> list[Item]:
         pages = await self._scan([index_entries.waiting_range(uid) for uid in uids], limit=1)
         return [item for item in await self.get_items([key for page in pages for key in page.keys]) if item is not None]
 
@@ -159,16 +161,16 @@ class OwnershipReader:
         return await namespace_content.list_keys(self._store, namespace, continue_token, limit=limit, resource=resource)
 
     async def list_resource(self, resource: str, continue_token: str, *, limit: int) -> KeyPage:
-        return await self._page(f"objects/{resource}/", continue_token, limit)
+        return await self._page(object_keys.resource_range(resource), continue_token, limit)
 
-    async def list_dependents_of_kind(self, crd: str) -> list[str]:
+    async def list_dependents_of_kind(self, crd: Key) -> list[Key]:
         [record] = await self._store.read_many([crd])
         if not isinstance(record, Record):  # if it is damaged, its kind is unknown: objects that refer to it are left alone
             return []
         await self._served.ensure_served(record, now=format_time(self._clock.now()))
         spec: dict[str, Any] = orjson.loads(record.value)["spec"]
         prefix = index_entries.custom_kind_range(spec["names"]["kind"], spec["group"])
-        dependents: list[str] = []
+        dependents: list[Key] = []
         continue_token = ""
         while True:
             page = _key_page(await self._store.scan(prefix, after=continue_token, limit=SLICE))
@@ -183,7 +185,7 @@ class OwnershipReader:
 
     async def _page(self, prefix: str, continue_token: str, limit: int) -> KeyPage:
         page = await self._store.scan(prefix, after=continue_token, limit=limit)
-        return KeyPage(page.keys, page.last_key if page.has_more else "")
+        return KeyPage([Key(key) for key in page.keys], page.last_key if page.has_more else "")
 
     def kind_at(self, key: str) -> Resource:
         """Returns the resource of an object, in any served version. A kind that is not served any more gets a generic resource."""

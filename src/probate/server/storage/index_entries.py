@@ -22,17 +22,17 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 
-from probate.api import deletion
+from probate.api import deletion, object_keys
+from probate.api.object_keys import Key
 from probate.api.ownership import ObjectMeta, OwnerReference
 from probate.kinds.builtin import catalog
-from probate.server.storage import storage_keys
 
 _VALID_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
 """The uids, kinds and groups that an object can have. A reference with any other value refers to nothing."""
 FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/")
 SINCE_RANGE = "since/"
 """The range of all objects that wait for their dependents, ordered by deletionTimestamp."""
-_EVENTS = "objects/events/"
+_EVENTS = object_keys.resource_range("events")
 """Events have no entries: they are not collected and do not block an owner."""
 
 
@@ -98,7 +98,7 @@ def dependents_range(uid: str, namespace: str) -> str:
 
 def cluster_scoped_dependents_range(uid: str) -> str:
     """Returns the range of the cluster-scoped objects that refer to an owner."""
-    return f"owned/{uid}/{storage_keys.NO_NAMESPACE}/"
+    return f"owned/{uid}/{object_keys.NO_NAMESPACE}/"
 
 
 def blocking_range(uid: str, namespace: str) -> str:
@@ -134,13 +134,13 @@ def is_valid_uid(uid: str) -> bool:
     return _VALID_NAME.fullmatch(uid) is not None
 
 
-def object_key_of(entry: str) -> str:
+def object_key_of(entry: str) -> Key:
     """Returns the key of the object that an entry belongs to."""
-    return entry[entry.index("/objects/") + 1 :]
+    return Key(entry[entry.index("/objects/") + 1 :])
 
 
 def _of_owner(family: str, uid: str, namespace: str) -> str:
-    return f"{family}/{uid}/{namespace}/" if namespace not in {"", storage_keys.NO_NAMESPACE} else f"{family}/{uid}/"
+    return f"{family}/{uid}/{namespace}/" if namespace not in {"", object_keys.NO_NAMESPACE} else f"{family}/{uid}/"
 
 
 def custom_kind_name(api_version: str, kind: str) -> str:
@@ -156,6 +156,6 @@ def _built_in() -> frozenset[tuple[str, str]]:
     return frozenset((resource.group, resource.kind) for resource in catalog.load())
 
 
-def distinct_object_keys(entries_: Iterable[str]) -> list[str]:
+def distinct_object_keys(entries_: Iterable[str]) -> list[Key]:
     """Returns the keys of the objects that these entries belong to, without duplicates, in order."""
     return list(dict.fromkeys(object_key_of(entry) for entry in entries_))

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
 from probate.store.contract import Absent
 
 SERVICES = GroupResource("", "services")
-_PREFIX = f"objects/{SERVICES}/"
+_PREFIX = object_keys.resource_range(SERVICES)
 
 
 class _Port(msgspec.Struct, rename="camel"):

@@ -1,8 +1,4 @@
-"""The keys of objects in the store.
-
-    pods in namespace default          objects/pods/default/<name>
-    deployments.apps                   objects/deployments.apps/<namespace>/<name>
-    nodes, which are cluster-scoped    objects/nodes/-/<name>
+"""The keys under which resources are stored: those of `api.object_keys`, for the resources of the catalog.
 
 A kind served in several groups is stored once: `events.events.k8s.io` are `events`.
 """
@@ -11,14 +7,15 @@ from __future__ import annotations
 
 import functools
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
+from probate.api.object_keys import Key
 
-NO_NAMESPACE = "-"
 _LAST_NAME = "\U0010ffff"
 """Comes after every name."""
 NAMESPACES = GroupResource("", "namespaces")
-NAMESPACES_RANGE = f"objects/{NAMESPACES}/"
+NAMESPACES_RANGE = object_keys.resource_range(NAMESPACES)
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -29,17 +26,17 @@ def resource_range(resource: Resource) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _range(group: str, plural: str) -> str:
-    return f"objects/{GroupResource(group, plural)}/"
+    return object_keys.resource_range(GroupResource(group, plural))
 
 
 def namespace_range(resource: Resource, namespace: str | None) -> str:
     """Returns the range of a resource's objects in one namespace; None: in all, empty: cluster-scoped."""
-    return resource_range(resource) if namespace is None else f"{resource_range(resource)}{namespace or NO_NAMESPACE}/"
+    return resource_range(resource) if namespace is None else f"{resource_range(resource)}{namespace or object_keys.NO_NAMESPACE}/"
 
 
-def object_key(resource: Resource, namespace: str, name: str) -> str:
+def object_key(resource: Resource, namespace: str, name: str) -> Key:
     """Returns the key of an object. `namespace` is empty for a cluster-scoped object."""
-    return f"{resource_range(resource)}{namespace or NO_NAMESPACE}/{name}"
+    return Key(f"{resource_range(resource)}{namespace or object_keys.NO_NAMESPACE}/{name}")
 
 
 def seek_name(after: str, name: str) -> str:
@@ -53,9 +50,9 @@ def seek_name(after: str, name: str) -> str:
     return max(after, wanted[:-1]) if after < wanted else f"{namespace}/{_LAST_NAME}"
 
 
-def namespace_key(name: str) -> str:
+def namespace_key(name: str) -> Key:
     """Returns the key of a Namespace object."""
-    return f"objects/{NAMESPACES}/{NO_NAMESPACE}/{name}"
+    return object_keys.object_key(NAMESPACES, "", name)
 
 
 def quota_key(namespace: str) -> str:
@@ -63,6 +60,6 @@ def quota_key(namespace: str) -> str:
     return f"quota/{namespace}"
 
 
-def crd_key(resource: Resource) -> str:
+def crd_key(resource: Resource) -> Key:
     """Returns the key of the CRD of a custom resource."""
-    return f"objects/{CRDS}/{NO_NAMESPACE}/{resource.group_resource}"
+    return object_keys.object_key(CRDS, "", str(resource.group_resource))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probate.api import names
+from probate.api import names, object_keys
 from probate.core import errors
 from probate.core.aio.offloader import LARGE_BYTES
 from probate.server import api_errors, query
@@ -163,7 +163,7 @@ def _prepare(
 async def _dry_run(api: ServerContext, target: Target, record: Record) -> Record:
     """Returns the record without storing it. Raises `AlreadyExists` if the key is taken."""
     if await api.store.read(record.key) is not None:
-        raise api_errors.already_exists(target.resource, record.key.rpartition("/")[2])
+        raise api_errors.already_exists(target.resource, object_keys.name_in(record.key))
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probate.api import object_keys
 from probate.core import errors
 from probate.server import query
 from probate.server.admission.admission_attributes import WriteRequest
@@ -29,8 +30,8 @@ async def deletecollection(api: ServerContext, request: Request, target: Target,
     page = await listing.collect_list(api, target.resource, prefix, selector=selector, start=start, limit=selected.limit)
     act = WriteRequest(request.user, options)
     for record in page.records:
-        _, namespace, name = record.key.rsplit("/", 2)
-        object_target = target._replace(namespace="" if namespace == storage_keys.NO_NAMESPACE else namespace, name=name)
+        key = object_keys.parse(record.key)
+        object_target = target._replace(namespace=key.namespace, name=key.name)
         try:
             await delete.delete_object(api, object_target, options, form=form, act=act, request_name="")
         except errors.NotFound:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from probate.api.object_keys import Key
 from probate.api.ownership import OwnerState
 from probate.controllers.manager import store_backend
 from probate.core.clock import SystemClock
@@ -46,7 +47,7 @@ async def test_damaged_owner_that_was_repaired_during_resolution_counted_as_dang
     async with running(await open_file(place.path), clock=SystemClock(), collects=False) as server:
         world = store_backend(server.api)
         world._store = Repaired(server.store, value)
-        [child] = await world.get_items([f"{FOLDER}/child"])
+        [child] = await world.get_items([Key(f"{FOLDER}/child")])
         assert child is not None
         [seen] = await world.resolve_owners([(child, child.meta.owner_references[0])])
         assert seen.state is OwnerState.UNKNOWN

@@ -10,6 +10,7 @@ import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+from probate.api import object_keys
 from probate.api.ownership import (
     Action,
     Change,
@@ -39,7 +40,7 @@ from probate.store.contract import Batch, DamagedRecord, Event, Record, Revision
 SMALL_BATCH = 64
 """Changes that are handled in the commit's own callback: waking the watcher's task would take longer."""
 POSITION = "objects/positions.probate.dev/-/collector"
-_DEFINITIONS = f"objects/{storage_keys.CRDS}/"
+_DEFINITIONS = object_keys.resource_range(storage_keys.CRDS)
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 
 
@@ -120,7 +121,7 @@ class StoreBackend(OwnershipReader):
             yield metadata_view.changed_keys(aiter(watch))
 
     async def get_object(self, resource: str, namespace: str, name: str) -> StoredObject | None:
-        record = await self._store.read(f"objects/{resource}/{namespace or storage_keys.NO_NAMESPACE}/{name}")
+        record = await self._store.read(object_keys.object_key(resource, namespace, name))
         if record is None:
             return None
         return StoredObject(metadata_view.item_of(record), object_codec.loaded(record, self.kind_at(record.key)))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from probate.api import deletion as api_deletion
 from probate.api.catalog import Resource
 from probate.api.deletion import DeletionRequest, PropagationPolicy
+from probate.api.object_keys import Key
 from probate.api.objects import Object
 from probate.api.ownership import (
     Action,
@@ -75,7 +76,7 @@ class PlainRemovals:
         leave = tuple(index_entries.entries_of(item.key, meta))
         return Txn(item.key, None, Revision(item.revision), (), leave, (_release_guard(item),))
 
-    def _enter_folder(self, key: str) -> None:
+    def _enter_folder(self, key: Key) -> None:
         self._folder = key[: key.rindex("/") + 1]
         self._is_plain = object_deletion.is_removable_by_metadata(self._resource_at(key))
         self._owners = None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
+from probate.api import object_keys
 from probate.kinds.core.quota import usage
 from probate.kinds.core.quota.usage import ObjectUsage
 from probate.store import pagination
@@ -28,7 +29,7 @@ class ResourceInNamespace(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        return f"objects/{self.resource}/{self.namespace}/"
+        return object_keys.namespace_range(self.resource, self.namespace)
 
 
 class CountedObjects:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
+from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
@@ -119,7 +120,7 @@ class ResourceQuotaPlugin:
                 raise _forbidden(write, message)
 
     async def _used(self, quota: Quota, revision: int) -> Amounts:
-        return await self._ledger.used(quota.key.split("/")[2], quota, revision=revision)
+        return await self._ledger.used(object_keys.parse(quota.key).namespace, quota, revision=revision)
 
 
 def _usage_counts(resource: str, write: Attributes) -> tuple[ObjectUsage, ObjectUsage | None]:
@@ -141,4 +142,4 @@ def _forbidden(write: Attributes, why: str) -> errors.ApiError:
 
 
 def _storage_name(resource: Resource) -> str:
-    return storage_keys.resource_range(resource).split("/")[1]
+    return object_keys.resource_in(storage_keys.resource_range(resource))

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from probate.api import object_keys
 from probate.core import errors
 from probate.core.aio import tasks, time_slices
 from probate.core.clock import Clock
@@ -147,7 +148,7 @@ class UsageLedger:
         return True
 
     def _apply(self, event: Event) -> None:
-        _, resource, namespace, _ = event.key.split("/", 3)
+        resource, namespace, _ = object_keys.parse(event.key)
         if namespace not in self._quotas:
             return
         objects = self._objects.get(ResourceInNamespace(resource, namespace))
