@@ -55,6 +55,7 @@ CYCLES = {  # what `server-acyclic` covers, and two siblings in it that import e
     "probate.store": ("keys", "retention"),
     "probate.http": ("fair_limit", "memory_limits"),
     "probate.lib": ("cron", "jsonpath"),
+    "probate.tenants.view": ("name_converter", "namespace_selectors"),
     "probate.core": ("clock", "errors"),
 }
 
