@@ -255,7 +255,7 @@ class Attacker:
 
         async def once(line: Line) -> None:
             asked = b"GET /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n\r\n"
-            await self.ask(line, asked % _forged(issuer, next(numbers)))
+            await self.ask(line, asked % forged_token(issuer, next(numbers)))
 
         lines = [await self.line() for _ in range(FORGED)]
         attempts = [asyncio.ensure_future(self.again(PAUSE, lambda line=line: once(line))) for line in lines]  # type: ignore[misc]
@@ -298,7 +298,7 @@ def _certificate_of(name: str, folder: Path) -> Path:
     return file
 
 
-def _forged(issuer: str, number: int) -> bytes:
+def forged_token(issuer: str, number: int) -> bytes:
     """Returns a token whose only flaw is its signature."""
     header = {"alg": "RS256", "kid": f"unknown-{number}", "typ": "JWT"}
     claims = {"iss": issuer, "aud": CLIENT, "sub": "admin", "exp": int(time.time()) + 3600, "jti": str(number)}

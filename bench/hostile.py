@@ -23,13 +23,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import servers
 import uvloop
-from attacker import ATTACKS, CLIENT, ISSUER, MALLORY
+from attacker import ATTACKS, CLIENT, ISSUER, MALLORY, forged_token
 from cascade import prober
 from report import say
 from servers import Server
@@ -157,6 +159,8 @@ def prepare(server: Server, pki: Path | None, attack: str) -> None:
         servers.ask(server, context, LIST)
     if "dropped" in attack:
         servers.ask(server, context, OPENAPI)
+    if "forged" in attack and pki is not None:
+        refuse_one_token(server, pki)
     if "watches" in attack and pki is not None:
         rbac, group = "/apis/rbac.authorization.k8s.io/v1/namespaces/default", "rbac.authorization.k8s.io"
         about, rules = {"metadata": {"name": MALLORY}}, [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"]}]
@@ -164,6 +168,15 @@ def prepare(server: Server, pki: Path | None, attack: str) -> None:
         subjects = [{"kind": "User", "apiGroup": group, "name": MALLORY}]
         role = {"apiGroup": group, "kind": "Role", "name": MALLORY}
         servers.ask(server, context, f"{rbac}/rolebindings", body={**about, "roleRef": role, "subjects": subjects})
+
+
+def refuse_one_token(server: Server, pki: Path) -> None:
+    """Sends one forged token, so that the server has loaded what verifies tokens before its size is measured."""
+    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    token = forged_token((pki / ISSUER).read_text(), 0).decode()
+    url = f"https://localhost:{server.at.port}/api/v1/namespaces"
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"}), context=context)
 
 
 async def measure(folder: Path, attack: str, seconds: float, *, is_plain: bool = False) -> Found:
