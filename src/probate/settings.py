@@ -122,7 +122,7 @@ class Settings:
 
     # Controllers
     controllers: str = DEFAULT_CONTROLLERS
-    """The controllers to run, in the syntax of `controllers.runtime.selection`."""
+    """The controllers to run, in the syntax of `controllers.selection`."""
     terminated_pod_gc_threshold: int = DEFAULT_TERMINATED_PODS
     """The number of terminated pods to keep; 0 or less: all."""
     node_eviction_rate: float = DEFAULT_EVICTION_RATE

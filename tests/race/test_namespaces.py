@@ -19,7 +19,7 @@ from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.controllers.namespaces.scope_deletion import ScopeDeletion
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
-from probate.core.aio.offloader import LARGE_BYTES
+from probate.core.aio.large_work import LARGE_BYTES
 from probate.server.codec import object_codec
 from probate.store.contract import Event, Revision
 from probate.store.sqlite.store import open_file

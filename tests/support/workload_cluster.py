@@ -74,8 +74,9 @@ class WorkloadCluster:
         await self.server.pass_time(seconds)
         await self.settle()
 
-    async def create(self, kind: GroupVersionResource, name: str, spec: Object, **meta: Any) -> Object:
-        created = await self.client.create(kind, NAMESPACE, {"metadata": {"name": name, **meta}, "spec": spec})
+    async def create(self, kind: GroupVersionResource, name: str, spec: Object | None = None, **meta: Any) -> Object:
+        body = {"metadata": {"name": name, **meta}, **({} if spec is None else {"spec": spec})}
+        created = await self.client.create(kind, NAMESPACE, body)
         await self.settle()
         return created
 

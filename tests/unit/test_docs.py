@@ -15,7 +15,7 @@ from probate.api.selectors import requirements
 from probate.api.serialization import yaml_documents
 from probate.cli.serve import GROUPS, serve_command
 from probate.controllers import registry
-from probate.core.aio import offloader
+from probate.core.aio import large_work
 from probate.gc import action_log
 from probate.http import acceptor, connection, memory_limits, protocol
 from probate.kinds.core.pods import container_limit
@@ -150,7 +150,7 @@ def test_every_limit_on_requests_and_connections_is_documented() -> None:
         versions.MAX_COLUMNS,
     ]
     assert [size(cell) for cell in row("a pattern in a schema")[1:]] == [syntax.MAX_SIZE] * 2
-    assert [size(cell) for cell in row("work to validate one object")[1:]] == [offloader.MAX_STEPS] * 2
+    assert [size(cell) for cell in row("work to validate one object")[1:]] == [large_work.MAX_STEPS] * 2
 
 
 def test_every_limit_on_parsed_values_is_documented() -> None:

@@ -13,8 +13,8 @@ from probate.api.catalog import Catalog
 from probate.api.names import Chooser
 from probate.api.timestamps import format_time
 from probate.core.aio.deadlines import Deadline
+from probate.core.aio.large_work import Offloader
 from probate.core.aio.offload import Offload
-from probate.core.aio.offloader import Offloader
 from probate.core.clock import Clock
 from probate.core.metrics import Registry
 from probate.http.limit_log import LimitLog

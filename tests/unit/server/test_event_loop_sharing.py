@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
-from probate.core.aio import offloader
+from probate.core.aio import large_work
 from probate.core.aio.offload import WorkerPool
 from probate.core.clock import SystemClock
 from probate.kinds.builtin import catalog
@@ -217,7 +217,7 @@ SCHEMAS: dict[str, tuple[dict[str, Any], Any, int]] = {
 async def test_small_object_with_an_expanding_schema_does_not_block_the_event_loop(
     app: App, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offloader, "MAX_STEPS", 500_000)  # a few seconds less than it is
+    monkeypatch.setattr(large_work, "MAX_STEPS", 500_000)  # a few seconds less than it is
     schema, value, code = SCHEMAS[name]
     longest, created, told = await longest_block(app, "POST", DEFINITIONS, definition(schema), content_type="application/json")
     assert (created, longest < MOST_SECONDS) == (201, True), told[:500]

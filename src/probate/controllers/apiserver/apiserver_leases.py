@@ -14,7 +14,7 @@ from probate.api.timestamps import format_micro_time, parse_time
 from probate.client.informers import NamespacedName
 from probate.client.objects import Client
 from probate.client.resources import LEASES
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.expiration_timers import ExpirationTimers
 from probate.controllers.runtime.workers import Workers
@@ -94,7 +94,7 @@ class RenewalTracker:
         renewal = self._renewals.get(meta["name"])
         if renewal is None or renewal[0] != meta["resourceVersion"]:
             renewal = self._renewals[meta["name"]] = meta["resourceVersion"], monotonic
-        return max(durations.past(expires, now), durations.until(renewal[1] + SILENT_SECONDS, monotonic))
+        return max(remaining_time.past(expires, now), remaining_time.until(renewal[1] + SILENT_SECONDS, monotonic))
 
 
 def _is_server_lease(lease: Object) -> bool:

@@ -1,7 +1,7 @@
 """Deletes certificate requests that are settled or abandoned, by a timer for each.
 
-A CertificateSigningRequest is deleted an hour after it was signed, denied or failed, a day after it was approved and not signed, or
-else a day after it was created. A PodCertificateRequest belongs to a kubelet, which creates another one if it needs to: it is
+A CertificateSigningRequest is deleted an hour after it was signed, denied or failed, when the certificate in it expires, a day after it
+was approved and not signed, or else a day after it was created. A PodCertificateRequest belongs to a kubelet, which creates another one if it needs to: it is
 deleted a quarter of an hour after it was created, whatever its state.
 """
 
@@ -13,7 +13,7 @@ import binascii
 from probate.api.objects import Object
 from probate.api.timestamps import parse_time
 from probate.client.objects import GroupVersionResource
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.expiration_timers import ExpirationTimers
 from probate.controllers.runtime.workers import Workers
@@ -64,12 +64,12 @@ def expires_at(request: Object) -> float:
 
 def seconds_left(request: Object, now: float) -> float:
     """Returns in how many seconds the request expires: its age must exceed the limit. (CSR-3)"""
-    return durations.past(expires_at(request), now)
+    return remaining_time.past(expires_at(request), now)
 
 
 def seconds_left_of_pod_request(request: Object, now: float) -> float | None:
     """Returns in how many seconds a PodCertificateRequest expires. (CSR-5)"""
-    return durations.until(parse_time(request["metadata"]["creationTimestamp"]) + POD_SECONDS, now)
+    return remaining_time.until(parse_time(request["metadata"]["creationTimestamp"]) + POD_SECONDS, now)
 
 
 def _decode(text: str) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from probate.api.object_keys import Key
 from probate.api.ownership import ChangedKeys, Delete, Outcome
 from probate.api.timestamps import parse_time
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
 from probate.core.clock import Clock
 from probate.core.metrics import Registry
@@ -74,12 +74,14 @@ class EventTtl:
 
     async def reconcile(self, _: str) -> Result:
         now = self._clock.monotonic()
-        due = list(itertools.takewhile(lambda key: not durations.until(self._expirations[key], now), self._expirations))[:BATCH]
+        due = list(itertools.takewhile(lambda key: not remaining_time.until(self._expirations[key], now), self._expirations))[
+            :BATCH
+        ]
         if due:
             await self._delete(due)
             return IMMEDIATELY
         first = next(iter(self._expirations.values()), None)
-        return DONE if first is None else durations.until(first, now)
+        return DONE if first is None else remaining_time.until(first, now)
 
     async def _delete(self, keys: list[Key]) -> None:
         for key in keys:

@@ -18,7 +18,7 @@ from probate.api.timestamps import format_time, parse_time
 from probate.client.informers import NamespacedName, name_of
 from probate.client.objects import STRATEGIC_MERGE_PATCH
 from probate.client.resources import NODES, PODS, is_deleting, is_pod_finished, node_name_of
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.parallel_requests import for_each
 from probate.controllers.runtime.workers import Workers
@@ -146,7 +146,7 @@ class PodGarbageCollector:
         """Deletes a deleting pod without a node, or returns for how long it is left alone. (PG-19)"""
         meta = pod["metadata"]
         since = parse_time(meta["deletionTimestamp"]) - (meta.get("deletionGracePeriodSeconds") or 0)
-        left = durations.until(since + UNSCHEDULED_SECONDS, self._clock.now())
+        left = remaining_time.until(since + UNSCHEDULED_SECONDS, self._clock.now())
         if left:
             return left
         await self._delete(pod, "unscheduled")
@@ -156,7 +156,7 @@ class PodGarbageCollector:
         """Deletes a pod whose node is gone, or returns for how long the node may still be created again. (PG-14 to PG-18)"""
         node, now = node_name_of(pod), self._clock.monotonic()
         since = self._missing_nodes.setdefault(node, now)
-        left = durations.until(since + QUARANTINE_SECONDS, now)
+        left = remaining_time.until(since + QUARANTINE_SECONDS, now)
         if left:
             return left
         if await self._client.get(NODES, "", node) is not None:

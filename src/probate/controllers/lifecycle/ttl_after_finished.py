@@ -6,7 +6,7 @@ from probate.api.objects import Object
 from probate.api.timestamps import parse_time
 from probate.client.informers import name_of
 from probate.client.objects import GroupVersionResource
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.expiration_timers import ExpirationTimers
 from probate.controllers.runtime.workers import Workers
@@ -48,4 +48,4 @@ def expires_at(job: Object) -> float | None:
 def seconds_left(job: Object, now: float) -> float | None:
     """Returns in how many seconds the Job expires; None if it does not. (TTL-5)"""
     expires = expires_at(job)
-    return None if expires is None else durations.until(expires, now)
+    return None if expires is None else remaining_time.until(expires, now)

@@ -17,7 +17,7 @@ from probate.client.objects import STRATEGIC_MERGE_PATCH
 from probate.client.resources import LEASES, NODES, PODS, node_name_of
 from probate.controllers.nodes import node_health
 from probate.controllers.nodes.node_health import Disruption, EvictionRates, Zone
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.event_recorder import ObjectEventRecorder
 from probate.controllers.runtime.parallel_requests import for_each
@@ -125,7 +125,7 @@ class NodeLifecycle:
             received_at = now if before is None or before.times != times else before.received_at
         self._heartbeats[name] = Heartbeat(node, times, received_at)
         grace = self._settings.node_startup_grace_period if ready is None else self._settings.node_monitor_grace_period
-        left = durations.until(received_at + grace, now)
+        left = remaining_time.until(received_at + grace, now)
         return 0.0 if is_lost and not left else left
 
     async def _mark_unknown(self, node: Object) -> Object:
@@ -180,7 +180,7 @@ class NodeLifecycle:
         rate = found.eviction_rate(self._rates) if found is not None else 0.0
         if rate <= 0:
             return None
-        return durations.until(self._evicted_at[zone] + 1 / rate, now) if zone in self._evicted_at else 0.0
+        return remaining_time.until(self._evicted_at[zone] + 1 / rate, now) if zone in self._evicted_at else 0.0
 
     def _are_all_zones_down(self) -> bool:
         zones = [zone for zone in node_health.zones(self._nodes).values() if zone.size]

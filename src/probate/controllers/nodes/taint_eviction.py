@@ -11,7 +11,7 @@ from probate.api.timestamps import format_time
 from probate.client.informers import NamespacedName, name_of
 from probate.client.objects import STRATEGIC_MERGE_PATCH
 from probate.client.resources import NODES, PODS, is_deleting, is_pod_finished, node_name_of
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.event_recorder import ObjectEventRecorder
 from probate.controllers.runtime.workers import Workers
@@ -93,7 +93,7 @@ class TaintEviction:
             if self._evictions.pop(pod["metadata"]["uid"], None) is not None:
                 self._record_event(pod, f"Cancelling deletion of Pod {name}")
             return None
-        left = durations.until(deadline, now)
+        left = remaining_time.until(deadline, now)
         if left:
             return left
         self._record_event(pod, f"Marking for deletion Pod {name}")

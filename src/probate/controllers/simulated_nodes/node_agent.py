@@ -12,7 +12,7 @@ from probate.api.objects import Object
 from probate.api.timestamps import format_micro_time, format_time, parse_time
 from probate.client.informers import NamespacedName, name_of
 from probate.client.resources import LEASES, NODES, is_deleting
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.simulated_nodes import node_status, simulation_annotations
@@ -128,7 +128,7 @@ class NodeAgent:
         """Renews the node's Lease if it is due. Returns in how many seconds it is due next. (LEASE-1)"""
         uid, now = node["metadata"]["uid"], self._clock.monotonic()
         due = self._renewed_at.get(uid, now - self._renew_seconds) + self._renew_seconds
-        remaining = durations.until(due, now)
+        remaining = remaining_time.until(due, now)
         if remaining:
             return remaining
         await self._write_lease(node)

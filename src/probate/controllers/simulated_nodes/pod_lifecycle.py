@@ -15,7 +15,7 @@ from typing import NamedTuple
 from probate.api.objects import Object
 from probate.api.timestamps import format_time, parse_time
 from probate.client.resources import is_deleting, is_pod_finished
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.simulated_nodes.pod_behavior import PodBehavior
 
 TERMINATED_EXIT_CODE, KILLED_EXIT_CODE = 143, 137
@@ -57,12 +57,12 @@ def next_step(pod: Object, behavior: PodBehavior, exact_time: ExactTime, *, now:
     if is_pod_finished(pod):
         return LifecycleStep(state)
     deadline = _deadline(pod, exact_time)
-    if deadline is not None and not durations.until(deadline, now):
+    if deadline is not None and not remaining_time.until(deadline, now):
         return LifecycleStep(ContainerState("terminated", now, state.restarts, KILLED_EXIT_CODE, "DeadlineExceeded"))
     following = _advance(pod, state, behavior, exact_time=exact_time, now=now)
     if deadline is None:
         return following
-    remaining = durations.until(deadline, now)
+    remaining = remaining_time.until(deadline, now)
     return following._replace(
         requeue_after=remaining if following.requeue_after is None else min(remaining, following.requeue_after)
     )
@@ -94,10 +94,10 @@ def _advance(pod: Object, state: ContainerState, behavior: PodBehavior, *, exact
         case "running":
             if behavior.duration is None or state.since is None:
                 return LifecycleStep(state)
-            remaining = durations.until(state.since + behavior.duration, now)
+            remaining = remaining_time.until(state.since + behavior.duration, now)
             return LifecycleStep(state, remaining) if remaining else _after_run(pod, state.restarts, behavior, now=now)
         case "backoff":
-            remaining = durations.until((state.since or now) + backoff(state.restarts), now)
+            remaining = remaining_time.until((state.since or now) + backoff(state.restarts), now)
             return (
                 LifecycleStep(state, remaining)
                 if remaining
@@ -105,7 +105,7 @@ def _advance(pod: Object, state: ContainerState, behavior: PodBehavior, *, exact
             )
         case _:
             starts_at = bound_at(pod, exact_time) + behavior.start
-            remaining = durations.until(starts_at, now)
+            remaining = remaining_time.until(starts_at, now)
             if remaining:
                 return LifecycleStep(state, remaining)
             return (
@@ -123,7 +123,7 @@ def _needs_unpullable(pod: Object, behavior: PodBehavior) -> bool:
 
 def _pull_failed(since: float, now: float) -> LifecycleStep:
     """Returns the step of a pod whose image cannot be pulled."""
-    remaining = durations.until(since + PULL_BACKOFF_SECONDS, now)
+    remaining = remaining_time.until(since + PULL_BACKOFF_SECONDS, now)
     return (
         LifecycleStep(ContainerState("pull_failed", since, reason="ErrImagePull"), remaining)
         if remaining
@@ -155,7 +155,7 @@ def _terminate(pod: Object, state: ContainerState, behavior: PodBehavior, *, exa
     grace = pod["metadata"].get("deletionGracePeriodSeconds") or 0
     deleted_at = exact_time(format_time(parse_time(pod["metadata"]["deletionTimestamp"]) - grace))
     stop_delay = behavior.stop if state.activity == "running" else 0.0
-    remaining = durations.until(deleted_at + min(stop_delay, grace), now)
+    remaining = remaining_time.until(deleted_at + min(stop_delay, grace), now)
     if remaining:
         return LifecycleStep(state, remaining)
     exit_code = KILLED_EXIT_CODE if stop_delay > grace else TERMINATED_EXIT_CODE

@@ -6,7 +6,7 @@ from probate.api import names
 from probate.api.objects import Object
 from probate.api.timestamps import parse_time
 from probate.client.resources import is_deleting
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.workloads.owner_kinds import OwnerKind
 
 
@@ -54,7 +54,7 @@ def seconds_until_available(pod: Object, min_ready_seconds: int, now: float) -> 
     since = condition.get("lastTransitionTime")
     if not min_ready_seconds:
         return 0.0
-    return durations.until(parse_time(since) + min_ready_seconds, now) if since else None
+    return remaining_time.until(parse_time(since) + min_ready_seconds, now) if since else None
 
 
 def pod_from_template(template: Object, owner: Object, kind: OwnerKind) -> Object:

@@ -5,7 +5,7 @@ It is complete without any plugin: `probate.app.admission_plugins` installs the 
 
 from __future__ import annotations
 
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.admission.chain import AdmissionChain
 from probate.server.admission.configuration import PluginConfiguration
 from probate.server.admission.phases import AdmissionPhases

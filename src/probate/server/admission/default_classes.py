@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.kinds.shared import default_classes
 from probate.server.admission.admission_attributes import CREATE, Attributes
 from probate.server.admission.chain import AdmissionChain, PluginOrder

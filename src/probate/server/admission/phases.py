@@ -9,7 +9,7 @@ import orjson
 from probate.api.catalog import Resource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.kinds import conversion
 from probate.server.admission.admission_attributes import (
     CREATE,

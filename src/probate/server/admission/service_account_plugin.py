@@ -12,7 +12,7 @@ from probate.api import names
 from probate.api.names import Chooser
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.core.clock import Clock
 from probate.kinds.core.pods import service_account as accounts
 from probate.server import api_errors

@@ -14,7 +14,7 @@ from probate.api.rbac import aggregation, escalation, forbidden_message, policy_
 from probate.api.rbac.policy_rules import ALL, PolicyRule, ResourceAttributes
 from probate.api.rbac.users import User
 from probate.core import errors, work_limits
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.authz.authorizer import Authorizer
 from probate.server.request import Target
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.response import Response
 
 LEAST_BYTES = 128 * 1024

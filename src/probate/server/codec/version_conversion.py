@@ -19,7 +19,7 @@ from probate.api.catalog import Resource
 from probate.api.objects import Object
 from probate.api.structural import defaults
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.codec import object_codec
 from probate.server.kind_rules.contract import ServedKinds
 from probate.server.request import Target

@@ -18,7 +18,7 @@ from probate.api.selectors import field_selectors, label_selectors
 from probate.api.selectors.field_selectors import FieldSelector
 from probate.api.selectors.label_selectors import LabelSelector
 from probate.api.selectors.selectable_fields import SelectableField
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.codec import object_codec, version_conversion
 from probate.server.kind_rules.contract import KindRules
 from probate.server.query import ListOptions

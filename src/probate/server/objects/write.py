@@ -10,7 +10,7 @@ import msgspec
 from probate.api.catalog import Resource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.admission import volume_expansion
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, CommitRequirements, WriteRequest
 from probate.server.admission.admission_control import AdmissionControl

@@ -10,7 +10,7 @@ from typing import Protocol
 from probate.api.objects import Object
 from probate.api.rbac import rule_resolver
 from probate.api.rbac.users import User
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.admission import priority
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.admission.priority import PriorityAdmission

@@ -6,7 +6,7 @@ from typing import Any
 
 from probate.api import names, object_keys
 from probate.core import errors
-from probate.core.aio.offloader import LARGE_BYTES
+from probate.core.aio.large_work import LARGE_BYTES
 from probate.server import api_errors, query
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, CommitRequirements, WriteRequest
 from probate.server.authz import csr_signers

@@ -18,7 +18,7 @@ import orjson
 from probate.api import status
 from probate.core import errors
 from probate.core.aio import tasks
-from probate.core.aio.offloader import LARGE_BYTES
+from probate.core.aio.large_work import LARGE_BYTES
 from probate.core.clock import Clock
 from probate.http.memory_limits import MemoryShare
 from probate.server import query

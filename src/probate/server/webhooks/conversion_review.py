@@ -8,7 +8,7 @@ import orjson
 
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.webhooks import endpoints
 from probate.server.webhooks.endpoints import Services, Unreachable
 from probate.server.webhooks.https_client import Outbound

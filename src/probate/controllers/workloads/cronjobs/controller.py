@@ -13,7 +13,7 @@ from probate.api.timestamps import format_time
 from probate.client.informers import Informer, NamespacedName, controller_of, name_of
 from probate.client.objects import Client, has_cause
 from probate.client.resources import is_deleting
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.workloads.cronjobs import job_history, job_template, schedule
@@ -107,7 +107,7 @@ class CronJobController:
             raise ExceptionGroup(f"jobs of {name} could not be created or deleted", [*failures, *([failure] if failure else [])])
         if times is None or times.next is None:
             return None
-        return min(durations.until(times.next.timestamp(), self._clock.now()), MAX_REQUEUE_SECONDS)
+        return min(remaining_time.until(times.next.timestamp(), self._clock.now()), MAX_REQUEUE_SECONDS)
 
     async def _delete_old_jobs(self, cron_job: Object, status: CronJobStatus) -> list[errors.ApiError]:
         """Deletes finished Jobs beyond the limits, before anything else so that they make room for new ones. Returns the errors.

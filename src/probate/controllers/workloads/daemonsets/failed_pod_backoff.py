@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 
 FIRST_SECONDS = 1.0
 MAX_SECONDS = 900.0
@@ -26,7 +26,7 @@ class FailedPodBackoff:
     def remaining(self, uid: str, node: str, now: float) -> float:
         """Returns in how many seconds the DaemonSet's next pod on the node may be replaced; 0 for now."""
         record = self._records.get(uid, {}).get(node)
-        return durations.until(record.until, now) if record is not None else 0.0
+        return remaining_time.until(record.until, now) if record is not None else 0.0
 
     def record_replacement(self, uid: str, node: str, now: float) -> None:
         """Records a replacement."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from probate.api.objects import Object
 from probate.api.timestamps import format_time, parse_time
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.runtime.conditions import Conditions
 from probate.controllers.workloads.deployments import replica_counts
 from probate.controllers.workloads.deployments.replica_sets import ReplicaSets, total
@@ -117,7 +117,7 @@ def seconds_until_deadline(deployment: Object, status: Object, now: float) -> fl
     allowed, current = progress_deadline(deployment), conditions.find(status["conditions"], PROGRESSING)
     if allowed is None or current is None or current["reason"] == DEADLINE_EXCEEDED or is_complete(deployment, status):
         return None
-    return durations.until(parse_time(current["lastUpdateTime"]) + allowed, now) + 1.0
+    return remaining_time.until(parse_time(current["lastUpdateTime"]) + allowed, now) + 1.0
 
 
 def _was_complete(deployment: Object, status: Object) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from probate.api.objects import Object
 from probate.api.timestamps import format_time, parse_time
 from probate.client.resources import is_deleting
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.workloads import int_or_percent, pod_template
 
 ALLOWED = "DisruptionAllowed"
@@ -59,7 +59,7 @@ def check_disrupted_pods(budget: Object, pods: Iterable[Object], now: float) -> 
         pod = existing.get(name)
         if pod is None or is_deleting(pod):
             continue
-        wait = durations.until(parse_time(evicted_at) + DELETION_TIMEOUT_SECONDS, now)
+        wait = remaining_time.until(parse_time(evicted_at) + DELETION_TIMEOUT_SECONDS, now)
         if not wait:
             result.failed.append(pod)
             continue

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from probate.api.objects import Object
 from probate.api.timestamps import parse_time
-from probate.controllers.runtime import conditions, durations
+from probate.controllers.runtime import conditions, remaining_time
 from probate.controllers.runtime.conditions import Conditions
 from probate.controllers.workloads.jobs import failure_policy, job_pods
 from probate.controllers.workloads.jobs.job_state import JobState
@@ -72,7 +72,7 @@ def seconds_until_deadline(job: Object, now: float) -> float | None:
     limit, start_time = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
     if limit is None or start_time is None or job_pods.is_suspended(job):
         return None
-    return durations.until(parse_time(start_time) + limit, now)
+    return remaining_time.until(parse_time(start_time) + limit, now)
 
 
 def _outcome_of_condition(job: Object) -> JobOutcome | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.api.objects import Object
-from probate.controllers.runtime import durations
+from probate.controllers.runtime import remaining_time
 from probate.controllers.workloads import deletion_order, pod_template
 from probate.controllers.workloads.jobs import failure_policy, job_pods
 from probate.controllers.workloads.jobs.job_pods import (
@@ -37,7 +37,9 @@ class FailureBackoff(NamedTuple):
         """Returns how long the next pod still has to wait."""
         if not self.failures:
             return 0.0
-        return durations.until(self.last + min(FIRST_BACKOFF_SECONDS * 2.0 ** min(self.failures - 1, 30), MAX_BACKOFF_SECONDS), now)
+        return remaining_time.until(
+            self.last + min(FIRST_BACKOFF_SECONDS * 2.0 ** min(self.failures - 1, 30), MAX_BACKOFF_SECONDS), now
+        )
 
     def with_state(self, state: JobState) -> FailureBackoff:
         """Returns the backoff updated by the pods that have ended."""

@@ -8,7 +8,7 @@ from probate.api.objects import Object
 from probate.api.policies import compiled_policy, policy_evaluation
 from probate.api.policies import mutation as mutations
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.core.errors import Details
 from probate.server.admission import phases
 from probate.server.admission.admission_attributes import Attributes, Reinvocation

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from probate.api.objects import Object
 from probate.api.policies import compiled_policy, environment, policy_evaluation
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.server.admission.admission_attributes import Attributes
 from probate.server.admission.policies import cel_variables
 from probate.server.admission.webhooks.webhook_match_conditions import EvaluationFailed

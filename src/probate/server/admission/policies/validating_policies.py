@@ -10,7 +10,7 @@ from probate.api.field_errors import FieldError
 from probate.api.objects import Object
 from probate.api.policies import policy_evaluation
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.core.errors import Details
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements
 from probate.server.admission.chain import AdmissionChain, PluginOrder

@@ -6,7 +6,7 @@ import orjson
 
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.kinds.core.quota import limit_ranges
 from probate.server import api_errors
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, UPDATE, Attributes, CommitRequirements

@@ -14,7 +14,7 @@ from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.core.clock import Clock
 from probate.kinds.core.quota import quota_rules, usage
 from probate.kinds.core.quota.quota_rules import Quota

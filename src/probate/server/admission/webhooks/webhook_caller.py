@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.core.logs import facts
 from probate.server.admission.admission_attributes import Attributes
 from probate.server.admission.webhooks import admission_review

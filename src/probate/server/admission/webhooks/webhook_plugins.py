@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
-from probate.core.aio.offloader import Offloader
+from probate.core.aio.large_work import Offloader
 from probate.lib import jsonpatch
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements, Reinvocation
 from probate.server.admission.chain import AdmissionChain, PluginOrder
