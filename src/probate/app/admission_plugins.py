@@ -21,47 +21,49 @@ from probate.server.admission.webhooks.write_conversion import WriteConverter
 from probate.server.context import ServerContext
 
 
-async def install(api: ServerContext, enabled: Collection[str] = ()) -> None:
+async def install(context: ServerContext, enabled: Collection[str] = ()) -> None:
     """Installs all plugins and reads their configuration. `enabled` names those that are off by default."""
-    configuration, chain = api.admission.configuration, api.admission.chain
-    api.admission.priority.subscribe_to(configuration)
-    api.admission.runtime_class.subscribe_to(configuration)
+    configuration, chain = context.admission.configuration, context.admission.chain
+    context.admission.priority.subscribe_to(configuration)
+    context.admission.runtime_class.subscribe_to(configuration)
     for kind in default_classes.KINDS:
-        DefaultClassPlugin(kind, chain, api.offloader).subscribe_to(configuration)
-    api.admission.volume_expansion.subscribe_to(configuration)
-    api.flow_classifier.subscribe_to(configuration)
-    LimitRangerPlugin(chain, api.offloader).subscribe_to(configuration)
-    _install_webhooks(api)
-    _install_quotas(api)
-    _install_policies(api)
+        DefaultClassPlugin(kind, chain, context.offloader).subscribe_to(configuration)
+    context.admission.volume_expansion.subscribe_to(configuration)
+    context.flow_classifier.subscribe_to(configuration)
+    LimitRangerPlugin(chain, context.offloader).subscribe_to(configuration)
+    _install_webhooks(context)
+    _install_quotas(context)
+    _install_policies(context)
     if service_account_plugin.NAME in enabled:
-        ServiceAccountPlugin(api.store, api.kinds, clock=api.clock, random=api.random, offloader=api.offloader).enable_in(chain)
+        ServiceAccountPlugin(
+            context.store, context.kinds, clock=context.clock, random=context.random, offloader=context.offloader
+        ).enable_in(chain)
     await configuration.refresh_all()
 
 
-def _install_webhooks(api: ServerContext) -> None:
-    chain, conditions = api.admission.chain, CelMatchConditions(api.authorizer, api.offloader)
-    caller = WebhookCaller(api.webhook_client, api.webhook_services, new_uid=api.new_uid, offloader=api.offloader)
-    converter = WriteConverter(api.version_converter.between)
-    mutating, validating = (WebhookIndex(api.store, api.kinds, conditions) for _ in range(2))
+def _install_webhooks(context: ServerContext) -> None:
+    chain, conditions = context.admission.chain, CelMatchConditions(context.authorizer, context.offloader)
+    caller = WebhookCaller(context.webhook_client, context.webhook_services, new_uid=context.new_uid, offloader=context.offloader)
+    converter = WriteConverter(context.version_converter.between)
+    mutating, validating = (WebhookIndex(context.store, context.kinds, conditions) for _ in range(2))
     for plugin in (
-        MutatingWebhookPlugin(chain, mutating, caller, converter=converter, offloader=api.offloader),
+        MutatingWebhookPlugin(chain, mutating, caller, converter=converter, offloader=context.offloader),
         ValidatingWebhookPlugin(chain, validating, caller, converter=converter),
     ):
-        plugin.subscribe_to(api.admission.configuration)
+        plugin.subscribe_to(context.admission.configuration)
 
 
-def _install_quotas(api: ServerContext) -> None:
-    plugin = ResourceQuotaPlugin(api.admission.chain, api.store, clock=api.clock, offloader=api.offloader)
-    plugin.subscribe_to(api.admission.configuration)
-    api.on_close(plugin.close)
+def _install_quotas(context: ServerContext) -> None:
+    plugin = ResourceQuotaPlugin(context.admission.chain, context.store, clock=context.clock, offloader=context.offloader)
+    plugin.subscribe_to(context.admission.configuration)
+    context.on_close(plugin.close)
 
 
-def _install_policies(api: ServerContext) -> None:
-    chain, inputs = api.admission.chain, PolicyInputs(api.store, api.kinds, api.authorizer)
-    mutating, validating = (PolicyIndex(policy_type, api.store, api.kinds) for policy_type in ("mutating", "validating"))
+def _install_policies(context: ServerContext) -> None:
+    chain, inputs = context.admission.chain, PolicyInputs(context.store, context.kinds, context.authorizer)
+    mutating, validating = (PolicyIndex(policy_type, context.store, context.kinds) for policy_type in ("mutating", "validating"))
     for plugin in (
-        MutatingPolicies(chain, mutating, inputs, kinds=api.kinds, offloader=api.offloader),
-        ValidatingPolicies(chain, validating, inputs, offloader=api.offloader),
+        MutatingPolicies(chain, mutating, inputs, kinds=context.kinds, offloader=context.offloader),
+        ValidatingPolicies(chain, validating, inputs, offloader=context.offloader),
     ):
-        plugin.subscribe_to(api.admission.configuration)
+        plugin.subscribe_to(context.admission.configuration)

@@ -95,23 +95,25 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             metrics = Registry()
             limit_log = LimitLog(clock, metrics)
             authenticator = _authenticator(secure, clock, accounts, limit_log=limit_log)
-            api = _api(settings, store, clock, accounts=accounts, authenticator=authenticator, limit_log=limit_log, metrics=metrics)
-            await _bootstrap(api, settings.admission, host=settings.advertise_address or host, port=port)
+            context = _api(
+                settings, store, clock, accounts=accounts, authenticator=authenticator, limit_log=limit_log, metrics=metrics
+            )
+            await _bootstrap(context, settings.admission, host=settings.advertise_address or host, port=port)
             announce = functools.partial(readiness.print_start_line, settings, url, clock, began=began)
             server = Server(
                 apiserver_leases.name_for(f"{platform.node()} {url}"),
                 root_ca or _ca_certificate(secure),
-                _csr_signer(secure, api),
+                _csr_signer(secure, context),
                 str if secure is None else secure.tls.client_ca_bundle,
             )
-            async with _auditing(settings, api), _current_credentials(settings, secure, url):
-                app = _app(settings, api, None if secure is None else authenticator)
+            async with _auditing(settings, context), _current_credentials(settings, secure, url):
+                app = _app(settings, context, None if secure is None else authenticator)
                 async with (
-                    manager.run_all(api, clock, controllers, settings=settings, server=server),
+                    manager.run_all(context, clock, controllers, settings=settings, server=server),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
                     if registry.SIMULATED_NODES in controllers and not settings.has_shared_store:
-                        await readiness.wait_for_nodes(Client(LocalTransport(api)), clock, settings.nodes)
+                        await readiness.wait_for_nodes(Client(LocalTransport(context)), clock, settings.nodes)
                     http_server = listener.Listener(
                         app,
                         on_start=on_ready,
@@ -123,35 +125,35 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     print("probate: stopped", flush=True)  # noqa: T201
 
 
-async def _bootstrap(api: ServerContext, admission: tuple[str, ...], *, host: str, port: int) -> None:
+async def _bootstrap(context: ServerContext, admission: tuple[str, ...], *, host: str, port: int) -> None:
     """Creates the objects that every server has, and loads what is derived from stored objects."""
-    planner = CreationPlanner(api.kinds, api.preparer)
-    await namespaces.ensure_namespaces(api.store, planner)
-    await api.kinds.refresh(now=api.timestamp())
-    sync_api_services = functools.partial(api_services.sync_api_services, api.store, planner)
-    addresses = api.service_pools.addresses
+    planner = CreationPlanner(context.kinds, context.preparer)
+    await namespaces.ensure_namespaces(context.store, planner)
+    await context.kinds.refresh(now=context.timestamp())
+    sync_api_services = functools.partial(api_services.sync_api_services, context.store, planner)
+    addresses = context.service_pools.addresses
     await asyncio.gather(
-        rbac_roles.ensure_roles(api.store, planner),
-        default_objects.ensure(api.store, planner, service_addresses=addresses.name),
+        rbac_roles.ensure_roles(context.store, planner),
+        default_objects.ensure(context.store, planner, service_addresses=addresses.name),
         sync_api_services(),
     )
-    await admission_plugins.install(api, admission)
-    await kubernetes_service.ensure(LocalTransport(api), host, port, addresses=addresses)
-    damage_reports.register_metric(api.store, api.metrics.registry)
-    reports = damage_reports.start_event_reports(api.store, api.kinds, api.warning_events)
-    api.on_close(lambda: tasks.stop(reports))
-    api.kinds.on_versions_changed = sync_api_services
+    await admission_plugins.install(context, admission)
+    await kubernetes_service.ensure(LocalTransport(context), host, port, addresses=addresses)
+    damage_reports.register_metric(context.store, context.metrics.registry)
+    reports = damage_reports.start_event_reports(context.store, context.kinds, context.warning_events)
+    context.on_close(lambda: tasks.stop(reports))
+    context.kinds.on_versions_changed = sync_api_services
 
 
 def _ca_certificate(secure: SecureServing | None) -> str:
     return "" if secure is None else secure.credentials().authority.decode()
 
 
-def _csr_signer(secure: SecureServing | None, api: ServerContext) -> Callable[[RequestedCertificate], Awaitable[bytes]] | None:
+def _csr_signer(secure: SecureServing | None, context: ServerContext) -> Callable[[RequestedCertificate], Awaitable[bytes]] | None:
     """Returns the function that signs client certificates; None without an authority. It parses and signs on a thread."""
     if secure is None:
         return None
-    return lambda order: api.offloader.run_in_thread(lambda: secure.sign(order))
+    return lambda order: context.offloader.run_in_thread(lambda: secure.sign(order))
 
 
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
@@ -160,20 +162,20 @@ def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureS
     return TokenIssuer(store, clock, key=key, issuer=settings.service_account_issuer, jwks_uri=keys_at)
 
 
-def _auditing(settings: Settings, api: ServerContext) -> AbstractAsyncContextManager[None]:
+def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContextManager[None]:
     if not settings.audit_log_path and not settings.audit_policy_file:
         return nullcontext()  # so that its code is not loaded if it is disabled
     return auditing.open_audit_log(
-        settings, api.audit, api.clock, metrics=api.metrics.registry, readiness_checks=api.readiness_checks
+        settings, context.audit, context.clock, metrics=context.metrics.registry, readiness_checks=context.readiness_checks
     )
 
 
-def _app(settings: Settings, api: ServerContext, authenticator: RequestAuthenticator | None) -> App:
-    limits = RequestLimits(api.limit_log, max_connections=settings.max_connections)
+def _app(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator | None) -> App:
+    limits = RequestLimits(context.limit_log, max_connections=settings.max_connections)
     if authenticator is None:
-        return App(api, body_timeout=settings.patience, request_limits=limits)
+        return App(context, body_timeout=settings.patience, request_limits=limits)
     return App(
-        api,
+        context,
         authenticate=authenticator,
         authenticate_cached=authenticator.cached_user,
         body_timeout=settings.patience,

@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def run_all(
-    api: ServerContext,
+    server_context: ServerContext,
     clock: Clock,
     names: Collection[str],
     *,
@@ -75,25 +75,29 @@ async def run_all(
     It begins when the collector follows the change feed, or after `START_SECONDS`.
     """
     names = [registry.get(name).name for name in names]
-    backend = store_backend(api)
-    collector = _collector(api, _acting_as(registry.COLLECTOR, backend, settings), clock) if registry.COLLECTOR in names else None
-    loops = _server_loops(api, clock) | _bulk_loops(api, backend, clock, names=names, settings=settings)
+    backend = store_backend(server_context)
+    collector = (
+        _collector(server_context, _acting_as(registry.COLLECTOR, backend, settings), clock)
+        if registry.COLLECTOR in names
+        else None
+    )
+    loops = _server_loops(server_context, clock) | _bulk_loops(server_context, backend, clock, names=names, settings=settings)
     if collector is not None:
         loops[registry.COLLECTOR] = collector.run()
-    client, report = Client(LocalTransport(api, MANAGER_USER)), functools.partial(_report, api)
+    client, report = Client(LocalTransport(server_context, MANAGER_USER)), functools.partial(_report, server_context)
     led = [name for name in registry.API_CONTROLLERS if name in names]
     everywhere = [name for name in registry.EVERY_SERVER_CONTROLLERS if name in names]
     leadership = leader_election.LeaderElection(client, clock, uuid.uuid4().hex) if settings.has_shared_store and led else None
 
     @asynccontextmanager
     async def api_controllers(chosen: list[str]) -> AsyncGenerator[None, None]:
-        await api.offloader.run_in_thread(lambda: registry.load(chosen))
+        await server_context.offloader.run_in_thread(lambda: registry.load(chosen))
         options: Any = {
             "settings": settings,
-            "metrics": api.metrics.registry,
+            "metrics": server_context.metrics.registry,
             "server": server,
-            "own": {name: Client(LocalTransport(api, registry.user_of(name))) for name in chosen},
-            "damaged": functools.partial(_damaged, api),
+            "own": {name: Client(LocalTransport(server_context, registry.user_of(name))) for name in chosen},
+            "damaged": functools.partial(_damaged, server_context),
         }
         async with run_api_controllers(client, clock, chosen, report=report, **options):
             yield
@@ -104,10 +108,10 @@ async def run_all(
             found["controllers"] = _forever(api_controllers(led))
         elif led and leadership is not None:
             found["controllers"] = leadership.run(lambda: api_controllers(led))
-            found["controllers standby"] = _load(api, led)
+            found["controllers standby"] = _load(server_context, led)
         return found
 
-    grants: Loops = {"grants": api.authorizer.cache.run(lambda: clock.sleep(1.0))}
+    grants: Loops = {"grants": server_context.authorizer.cache.run(lambda: clock.sleep(1.0))}
     async with run_loops(grants, report):  # outermost: the controllers' own requests need it until the last one
         async with run_loops(loops, report):
             if collector is not None:
@@ -118,35 +122,37 @@ async def run_all(
                 yield
             if leadership is not None:  # before all else ends here: other servers wait for the Lease
                 await leadership.resign()
-        await api.close()
+        await server_context.close()
         if everywhere:
             with suppress(errors.ApiError):
                 await apiserver_leases.withdraw(
-                    Client(LocalTransport(api, registry.user_of(registry.APISERVER_LEASES))), server.identity
+                    Client(LocalTransport(server_context, registry.user_of(registry.APISERVER_LEASES))), server.identity
                 )
 
 
-def store_backend(api: ServerContext) -> StoreBackend:
+def store_backend(server_context: ServerContext) -> StoreBackend:
     """Returns the collector's backend for the store of this server."""
     return StoreBackend(
-        api.store,
-        api.kinds,
-        api.clock,
-        authorizer=api.authorizer,
-        audit=api.audit,
-        events=api.warning_events,
-        denied_actions=api.denied_actions,
+        server_context.store,
+        server_context.kinds,
+        server_context.clock,
+        authorizer=server_context.authorizer,
+        audit=server_context.audit,
+        events=server_context.warning_events,
+        denied_actions=server_context.denied_actions,
     )
 
 
-def _server_loops(api: ServerContext, clock: Clock) -> Loops:
+def _server_loops(server_context: ServerContext, clock: Clock) -> Loops:
     return {
-        "custom kinds": api.kinds.watch_crds(api.timestamp, lambda: clock.sleep(1.0)),
-        "admission": api.admission.configuration.watch(lambda: clock.sleep(1.0)),
+        "custom kinds": server_context.kinds.watch_crds(server_context.timestamp, lambda: clock.sleep(1.0)),
+        "admission": server_context.admission.configuration.watch(lambda: clock.sleep(1.0)),
     }
 
 
-def _bulk_loops(api: ServerContext, backend: StoreBackend, clock: Clock, *, names: Collection[str], settings: Settings) -> Loops:
+def _bulk_loops(
+    server_context: ServerContext, backend: StoreBackend, clock: Clock, *, names: Collection[str], settings: Settings
+) -> Loops:
     """The controllers that act on the store in bulk, except the collector."""
     loops: Loops = {}
     for name in [name for name in SCOPES if name in names]:  # always in the same order
@@ -154,7 +160,7 @@ def _bulk_loops(api: ServerContext, backend: StoreBackend, clock: Clock, *, name
         loops[name] = ChangeFeedLoop(name, scopes, backend, clock=clock).run()
     if registry.EVENT_TTL in names:
         acting = _acting_as(registry.EVENT_TTL, backend, settings)
-        events = EventTtl(acting, clock, settings.event_ttl, metrics=api.metrics.registry)
+        events = EventTtl(acting, clock, settings.event_ttl, metrics=server_context.metrics.registry)
         loops[registry.EVENT_TTL] = ChangeFeedLoop(registry.EVENT_TTL, events, backend, clock=clock).run()
     return loops
 
@@ -163,8 +169,8 @@ def _acting_as(name: str, backend: StoreBackend, settings: Settings) -> StoreBac
     return backend.acting_as(registry.bulk_actor(name, is_checked=not settings.insecure))
 
 
-def _damaged(api: ServerContext, kind: objects.GroupVersionResource) -> list[NamespacedName]:
-    return [NamespacedName(*one) for one in damage_reports.damaged_names(api.store, kind.group, kind.plural)]
+def _damaged(server_context: ServerContext, kind: objects.GroupVersionResource) -> list[NamespacedName]:
+    return [NamespacedName(*one) for one in damage_reports.damaged_names(server_context.store, kind.group, kind.plural)]
 
 
 @asynccontextmanager
@@ -185,18 +191,18 @@ async def run_api_controllers(  # noqa: PLR0913 everything that controllers may 
     `client` serves the informers and the Events. `own` has the client of each controller that acts through another one.
     """
     informers, events = Informers(client, clock, damaged), EventRecorder(client, clock)
-    figures = Registry()
-    context = Context(client, informers, events, clock, settings, figures, server)
+    controller_metrics = Registry()
+    context = Context(client, informers, events, clock, settings, controller_metrics, server)
     started = [workers for name in names for workers in registry.start(name, _context_for(context, own.get(name)))]
     loops = {_loop_name(workers): _when_synced(informers, workers) for workers in started}
     help_ = "Objects in a controller's queue, with those that are due later."
-    figures.gauges("probate_controller_queue_length", help_, ("controller",), read=lambda: _queue_lengths(started))
-    metrics.add(figures.gather)
+    controller_metrics.gauges("probate_controller_queue_length", help_, ("controller",), read=lambda: _queue_lengths(started))
+    metrics.add(controller_metrics.gather)
     try:
         async with run_loops({"informers": informers.run(), "events": events.run(), **loops}, report):
             yield
     finally:
-        metrics.remove(figures.gather)
+        metrics.remove(controller_metrics.gather)
 
 
 def _loop_name(workers: Workers) -> str:
@@ -220,10 +226,10 @@ async def run_loops(loops: Loops, report: Report) -> AsyncGenerator[None, None]:
         await tasks.stop(*guarded)
 
 
-def _collector(api: ServerContext, backend: StoreBackend, clock: Clock) -> Collector:
+def _collector(server_context: ServerContext, backend: StoreBackend, clock: Clock) -> Collector:
     collector = Collector(backend, clock)
-    api.readiness_checks[registry.COLLECTOR] = lambda: collector.trouble
-    collector_metrics.register(collector, api.metrics.registry, newest=lambda: api.metrics.revision)
+    server_context.readiness_checks[registry.COLLECTOR] = lambda: collector.trouble
+    collector_metrics.register(collector, server_context.metrics.registry, newest=lambda: server_context.metrics.revision)
     return collector
 
 
@@ -236,9 +242,9 @@ async def _forever(context: AbstractAsyncContextManager[None]) -> None:
         await asyncio.Event().wait()
 
 
-async def _load(api: ServerContext, names: list[str]) -> None:
+async def _load(server_context: ServerContext, names: list[str]) -> None:
     """Imports the controllers' code while another server holds the Lease, so that taking over does not wait for it."""
-    await api.offloader.run_in_thread(lambda: registry.load(names))
+    await server_context.offloader.run_in_thread(lambda: registry.load(names))
     await asyncio.Event().wait()
 
 
@@ -247,6 +253,8 @@ async def _when_synced(informers: Informers, workers: Workers) -> None:
     await workers.run()
 
 
-def _report(api: ServerContext, name: str, error: BaseException) -> None:
+def _report(server_context: ServerContext, name: str, error: BaseException) -> None:
     log.error("background loop ended", exc_info=error, extra=facts(loop=name))
-    api.readiness_checks[name.replace(" ", "-")] = lambda: f"its loop has ended: {error!r}. The log says more; restart the server"
+    server_context.readiness_checks[name.replace(" ", "-")] = lambda: (
+        f"its loop has ended: {error!r}. The log says more; restart the server"
+    )

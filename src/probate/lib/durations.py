@@ -1,6 +1,7 @@
-"""Durations in command-line options and annotations: `200ms`, `90s`, `1h30m`, `3d12h`; in annotations also a bare number of seconds.
+"""Durations in command-line options and annotations: `200ms`, `90s`, `1h30m`, `3d12h`. In annotations also a number of seconds.
 
-The syntax is Go's, extended with days and bare numbers. Options refuse bare numbers (`cli/option_groups`). (Durations in Kubernetes' own fields are parsed as Kubernetes parses them.)
+The syntax is Go's, extended with days and bare numbers. Options refuse bare numbers (`cli/option_groups`).
+(Durations in Kubernetes' own fields are parsed as Kubernetes parses them.)
 """
 
 from __future__ import annotations

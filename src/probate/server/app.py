@@ -44,25 +44,25 @@ class App:
 
     def __init__(
         self,
-        api: ServerContext,
+        context: ServerContext,
         *,
         body_timeout: float = DEFAULT_PATIENCE,
         authenticate: Authenticate | None = None,
         authenticate_cached: AuthenticateCached = lambda _: None,
         request_limits: RequestLimits | None = None,
     ) -> None:
-        self._api = api
+        self._api = context
         self._authenticate = authenticate
         self._authenticate_cached = authenticate_cached if authenticate is not None else lambda _: UNSECURED
         self._body_timeout = body_timeout
-        self.limit_log = api.limit_log
+        self.limit_log = context.limit_log
         self._under_way = Deadline(REQUEST_TIMEOUT_SECONDS)
         self._authenticating = Deadline(REQUEST_TIMEOUT_SECONDS)
-        self._limits = request_limits or RequestLimits(api.limit_log)
+        self._limits = request_limits or RequestLimits(context.limit_log)
         self._body_deadline = Deadline(body_timeout)
         self._body_memory = MemoryBudget("bodies", MAX_BODIES_MEMORY)
         self._stopping = asyncio.Event()
-        self._metrics, self._flows = api.metrics, api.flow_classifier
+        self._metrics, self._flows = context.metrics, context.flow_classifier
         self._register_gauges()
 
     def _register_gauges(self) -> None:

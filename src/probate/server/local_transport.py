@@ -33,8 +33,8 @@ USER_AGENT = b"probate"
 class LocalTransport:
     """Sends requests to the server in this process, as one user."""
 
-    def __init__(self, api: ServerContext, user: User = INTERNAL) -> None:
-        self._api = api
+    def __init__(self, context: ServerContext, user: User = INTERNAL) -> None:
+        self._api = context
         self._user = user
 
     async def send(self, method: str, path: str, *, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:

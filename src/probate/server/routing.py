@@ -34,7 +34,7 @@ class RequestHandler(Protocol):
     """Handles a request for a resource that RBAC allows. `form` is the format of the response."""
 
     async def __call__(
-        self, api: ServerContext, request: Request, target: Target, /, *, form: Form
+        self, context: ServerContext, request: Request, target: Target, /, *, form: Form
     ) -> Response | StreamingResponse: ...
 
 
@@ -86,71 +86,71 @@ ISSUER_PATHS: dict[str, Callable[[], Callable[[TokenIssuer], Awaitable[Response]
 PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
-def resolve(api: ServerContext, request: Request) -> RequestInfo | None:
+def resolve(context: ServerContext, request: Request) -> RequestInfo | None:
     """Returns the verb and target of a request, or None if its path is not a resource. Raises as `RequestInfoResolver.resolve`."""
-    return None if request.path in PROBATE_PATHS else api.request_info.resolve(request, api.kinds.catalog)
+    return None if request.path in PROBATE_PATHS else context.request_info.resolve(request, context.kinds.catalog)
 
 
-async def handle(api: ServerContext, request: Request) -> Response | StreamingResponse:
+async def handle(context: ServerContext, request: Request) -> Response | StreamingResponse:
     """Resolves, authorizes and handles a request. Raises `ApiError`."""
-    return await handle_resolved(api, request, resolve(api, request))
+    return await handle_resolved(context, request, resolve(context, request))
 
 
-async def handle_resolved(api: ServerContext, request: Request, info: RequestInfo | None) -> Response | StreamingResponse:
+async def handle_resolved(context: ServerContext, request: Request, info: RequestInfo | None) -> Response | StreamingResponse:
     """Authorizes and handles a request that `resolve` has resolved. Raises `ApiError`."""
     if "timeout" in request.query and (info is None or info.verb != "watch"):
         timeouts.requested_timeout(request.query)
-    if api.audit.log is not None:
-        await _authorize_audited(api, request, info)
+    if context.audit.log is not None:
+        await _authorize_audited(context, request, info)
     elif not request.user.is_superuser and (
-        info is None or request.query or not api.authorizer.is_cached_as_allowed(request.user, *info)
+        info is None or request.query or not context.authorizer.is_cached_as_allowed(request.user, *info)
     ):
-        await _authorize(api, request, info)
+        await _authorize(context, request, info)
     if info is not None:
-        response = await _handle_resource(api, request, info)
+        response = await _handle_resource(context, request, info)
         warning = info.target.resource.deprecation_warning
         return response._replace(warnings=(warning, *response.warnings)) if warning else response
     if request.path in PROBATE_PATHS:
-        return await _handle_probate_path(api, request)
+        return await _handle_probate_path(context, request)
     if request.path.startswith("/openapi"):
-        return await api.offloader.run_in_thread(lambda: discovery_documents.openapi(api, request))
-    documents = discovery_documents.document(api, request)
+        return await context.offloader.run_in_thread(lambda: discovery_documents.openapi(context, request))
+    documents = discovery_documents.document(context, request)
     if documents is not None:
         return documents
-    return await _handle_process_path(api, request)
+    return await _handle_process_path(context, request)
 
 
-async def _authorize(api: ServerContext, request: Request, info: RequestInfo | None) -> None:
+async def _authorize(context: ServerContext, request: Request, info: RequestInfo | None) -> None:
     """Raises `Forbidden` unless RBAC allows the request. The authorizer caches the result until RBAC changes."""
     user = request.user
     ask = authorization_attributes.for_path(request) if info is None else authorization_attributes.for_resource(request, info)
-    if not isinstance(ask, ResourceAttributes) or info is None or not api.authorizer.allows_from_cache(user, ask):
-        await api.authorizer.check_request(user, ask)
+    if not isinstance(ask, ResourceAttributes) or info is None or not context.authorizer.allows_from_cache(user, ask):
+        await context.authorizer.check_request(user, ask)
     elif not request.query:
-        api.authorizer.cache_allowed(user, *info)
+        context.authorizer.cache_allowed(user, *info)
 
 
-async def _authorize_audited(api: ServerContext, request: Request, info: RequestInfo | None) -> None:
+async def _authorize_audited(context: ServerContext, request: Request, info: RequestInfo | None) -> None:
     """Raises `Forbidden` unless RBAC allows the request. Records the decision and its reason in the audit event."""
     user, ask = (
         request.user,
         authorization_attributes.for_path(request) if info is None else authorization_attributes.for_resource(request, info),
     )
     if not user.is_superuser:
-        await api.authorizer.check_request(user, ask)
-    trail = None if api.audit.log is None else trails.CURRENT_TRAIL.get()
+        await context.authorizer.check_request(user, ask)
+    trail = None if context.audit.log is None else trails.CURRENT_TRAIL.get()
     if trail is not None:
-        trail.set_decision(is_allowed=True, reason=await api.authorizer.reason(user, ask))
+        trail.set_decision(is_allowed=True, reason=await context.authorizer.reason(user, ask))
 
 
-async def _handle_probate_path(api: ServerContext, request: Request) -> Response:
+async def _handle_probate_path(context: ServerContext, request: Request) -> Response:
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
     async with asyncio.timeout(timeouts.requested_timeout(request.query) or timeouts.REQUEST_TIMEOUT_SECONDS):
-        return await PROBATE_PATHS[request.path]()(api, request)
+        return await PROBATE_PATHS[request.path]()(context, request)
 
 
-async def _handle_resource(api: ServerContext, request: Request, info: RequestInfo) -> Response | StreamingResponse:
+async def _handle_resource(context: ServerContext, request: Request, info: RequestInfo) -> Response | StreamingResponse:
     verb, target = info
     form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not target.resource.is_custom)
     if form.shape:
@@ -161,20 +161,20 @@ async def _handle_resource(api: ServerContext, request: Request, info: RequestIn
         if form.shape == "Table":
             form = form._replace(included=query.include_object(request.query))
     if verb in READ_VERBS and not target.subresource:
-        response = await VERBS[verb](api, request, target, form=form)
-        return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
+        response = await VERBS[verb](context, request, target, form=form)
+        return await _encode(context, response, form) if form.is_yaml or form.is_protobuf else response
     if "timeout" not in request.query:
-        response = await _write_handler(verb, target)(api, request, target, form=form)
+        response = await _write_handler(verb, target)(context, request, target, form=form)
     else:
         async with asyncio.timeout(timeouts.requested_timeout(request.query)):
-            response = await _write_handler(verb, target)(api, request, target, form=form)
+            response = await _write_handler(verb, target)(context, request, target, form=form)
     if verb in WRITE_VERBS:
-        if api.kinds.is_crd(target.resource):
+        if context.kinds.is_crd(target.resource):
             # Shielded: the CRD is written, so it must be served even if the request times out.
-            await asyncio.shield(api.kinds.refresh(now=api.timestamp()))
-        elif api.admission.configuration.includes(target.resource):
-            await asyncio.shield(api.admission.configuration.refresh(target.resource.group_resource))
-    return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
+            await asyncio.shield(context.kinds.refresh(now=context.timestamp()))
+        elif context.admission.configuration.includes(target.resource):
+            await asyncio.shield(context.admission.configuration.refresh(target.resource.group_resource))
+    return await _encode(context, response, form) if form.is_yaml or form.is_protobuf else response
 
 
 def _supported_form(form: Form, request: Request, verb: str, *, target: Target) -> Form:
@@ -192,12 +192,12 @@ def _has_tables(request: Request, verb: str, target: Target) -> bool:
     return verb != "watch" or not query.boolean(request.query, "sendInitialEvents")
 
 
-async def _encode(api: ServerContext, response: Response | StreamingResponse, form: Form) -> Response | StreamingResponse:
+async def _encode(context: ServerContext, response: Response | StreamingResponse, form: Form) -> Response | StreamingResponse:
     """Encodes the response as YAML or protobuf."""
     if isinstance(response, StreamingResponse):
         return response
     convert = responses.as_yaml if form.is_yaml else responses.as_protobuf
-    return await api.offloader.offload_if_large(len(response.body), lambda: convert(response))
+    return await context.offloader.offload_if_large(len(response.body), lambda: convert(response))
 
 
 def _write_handler(verb: str, target: Target) -> RequestHandler:
@@ -210,7 +210,7 @@ def _write_handler(verb: str, target: Target) -> RequestHandler:
     return VERBS[verb]
 
 
-async def _handle_process_path(api: ServerContext, request: Request) -> Response:
+async def _handle_process_path(context: ServerContext, request: Request) -> Response:
     """Handles paths that describe the process: version, metrics, issuer keys, health."""
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
@@ -218,13 +218,13 @@ async def _handle_process_path(api: ServerContext, request: Request) -> Response
     if path == "version":
         return Response(200, orjson.dumps(version_info.version_body(), option=orjson.OPT_INDENT_2))
     if path == "metrics":
-        return await _metrics(api, request)
+        return await _metrics(context, request)
     if path in ISSUER_PATHS:
-        return await ISSUER_PATHS[path]()(api.service_accounts)
+        return await ISSUER_PATHS[path]()(context.service_accounts)
     check, _, only = path.partition("/")
     excluded = request.query.get("exclude", ())
     results = (
-        await health.run_checks(api.store, api.readiness_checks, check, only=only, excluded=excluded)
+        await health.run_checks(context.store, context.readiness_checks, check, only=only, excluded=excluded)
         if check in health.CHECKS
         else None
     )
@@ -234,8 +234,8 @@ async def _handle_process_path(api: ServerContext, request: Request) -> Response
     return Response(code, text, PLAIN_TEXT, headers=(("x-content-type-options", "nosniff"),))
 
 
-async def _metrics(api: ServerContext, request: Request) -> Response:
-    await api.metrics.refresh_store_metrics(api.store, api.kinds, api.clock)
-    families, accepted = api.metrics.registry.gather(), request.header("accept")
-    page = await api.offloader.run_in_thread(lambda: metrics_endpoint.render(families, accepted))
+async def _metrics(context: ServerContext, request: Request) -> Response:
+    await context.metrics.refresh_store_metrics(context.store, context.kinds, context.clock)
+    families, accepted = context.metrics.registry.gather(), request.header("accept")
+    page = await context.offloader.run_in_thread(lambda: metrics_endpoint.render(families, accepted))
     return Response(200, page.text, page.content_type)

@@ -34,12 +34,12 @@ _OTHERS = (
 )
 
 
-def document(api: ServerContext, request: Request) -> Response | None:
+def document(context: ServerContext, request: Request) -> Response | None:
     """Returns the document at this path; None if there is none."""
     parts = [part for part in request.path.split("/") if part]
     if request.path != "/" and (not parts or parts[0] not in {"api", "apis"}):
         return None
-    found = _discovery(api.catalog, request, parts) if parts else _json({"paths": _paths(api)})
+    found = _discovery(context.catalog, request, parts) if parts else _json({"paths": _paths(context)})
     if found is None:
         return None
     if request.method not in {"GET", "HEAD"}:
@@ -52,11 +52,11 @@ def _formed(found: Response, request: Request) -> Response:
     return responses.as_yaml(found) if negotiation.of_document(request.headers.get(b"accept", b"")).is_yaml else found
 
 
-def _paths(api: ServerContext) -> list[str]:
+def _paths(context: ServerContext) -> list[str]:
     """The paths that a client can follow from `/`."""
     catalog, checks = (
-        api.catalog,
-        [f"/{one}/{name}" for one in health.CHECKS for name in health.check_names(api.readiness_checks, one)],
+        context.catalog,
+        [f"/{one}/{name}" for one in health.CHECKS for name in health.check_names(context.readiness_checks, one)],
     )
     groups = [group for group in catalog.groups() if group]
     versions = [f"/apis/{group}/{version}" for group in groups for version in catalog.versions(group)]
@@ -125,14 +125,14 @@ def _documents(catalog: Catalog, kinds: KindRegistry) -> openapi_documents.Docum
     )
 
 
-def openapi(api: ServerContext, request: Request) -> Response:
+def openapi(context: ServerContext, request: Request) -> Response:
     """Returns the OpenAPI document at this path. The first request after a change of the kinds takes long."""
     first, *parts = [part for part in request.path.split("/") if part]
     if first != "openapi":
         raise api_errors.path_not_found(request.path)
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
-    made = _documents(api.catalog, api.kinds)
+    made = _documents(context.catalog, context.kinds)
     found: openapi_documents.Document | None = None
     if parts == ["v2"]:
         found = made.v2_protobuf if protobuf.ACCEPTED in request.header("accept") else made.v2_json

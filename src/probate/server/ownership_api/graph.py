@@ -63,9 +63,9 @@ class Graph(msgspec.Struct, rename="camel"):
 class GraphBuilder:
     """Builds a graph of at most `limit` objects, one generation at a time."""
 
-    def __init__(self, api: ServerContext, limit: int) -> None:
-        self._store = api.store
-        self._reader = OwnershipReader(api.store, api.kinds, api.clock)
+    def __init__(self, context: ServerContext, limit: int) -> None:
+        self._store = context.store
+        self._reader = OwnershipReader(context.store, context.kinds, context.clock)
         self._limit = limit
         self._items: dict[str, Item] = {}
         self._missing: dict[str, Node] = {}
@@ -74,11 +74,11 @@ class GraphBuilder:
         self._notes: list[str] = []
         self._is_cut = False
 
-    async def find_roots(self, api: ServerContext, parameters: Query) -> list[Item]:
+    async def find_roots(self, context: ServerContext, parameters: Query) -> list[Item]:
         """Returns the objects that the request is about. Adds a note for each uid that is not found."""
         roots: list[Item] = []
         if object_query.names_object(parameters):
-            roots.append(item_of(await object_query.read_object(api, parameters)))
+            roots.append(item_of(await object_query.read_object(context, parameters)))
         elif namespace := object_query.requested_namespace(parameters):
             roots += await self._in_namespace(namespace)
         uids = [] if object_query.names_object(parameters) else object_query.requested_uids(parameters, limit=MAX_UIDS)

@@ -32,7 +32,7 @@ _STATES = ("deleting", "waiting", "orphaning", "missing")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
-async def get_ownership_graph(api: ServerContext, request: Request) -> Response:
+async def get_ownership_graph(context: ServerContext, request: Request) -> Response:
     """Handles GET /debug/ownership."""
     parameters = request.query
     if not (object_query.names_object(parameters) or parameters.get("uid") or parameters.get("namespace")):
@@ -40,8 +40,8 @@ async def get_ownership_graph(api: ServerContext, request: Request) -> Response:
     limit = query.integer(parameters, "limit") or LIMIT
     if not 0 < limit <= MAX_LIMIT:
         raise errors.BadRequest(f"the graph has at most {MAX_LIMIT} objects: give a limit from 1 to {MAX_LIMIT}")
-    builder = GraphBuilder(api, limit)
-    roots = await builder.find_roots(api, parameters)
+    builder = GraphBuilder(context, limit)
+    roots = await builder.find_roots(context, parameters)
     await builder.expand(roots, object_query.requested_uids(parameters, limit=MAX_UIDS))
     graph = builder.build()
     if _wants_json(request.header("accept")):

@@ -48,13 +48,13 @@ def requested_namespace(parameters: Query) -> str:
     return result
 
 
-async def read_object(api: ServerContext, parameters: Query) -> Record:
+async def read_object(context: ServerContext, parameters: Query) -> Record:
     """Reads the object that the request names. Raises `NotFound` if it does not exist or has another uid than the requested one."""
     api_version, kind, name = (query.first_value(parameters, part) for part in ("apiVersion", "kind", "name"))
     if not (api_version and kind and name):
         raise errors.BadRequest(f"an object is named by {_NAMED}: one of these is missing")
     version = GroupVersion.parse(api_version)
-    resource = api.catalog.find_kind(version.group, version.version, kind)
+    resource = context.catalog.find_kind(version.group, version.version, kind)
     if resource is None:
         raise errors.NotFound(f"no kind {kind} is served in {api_version}: GET /apis lists all groups and versions")
     namespace = requested_namespace(parameters)
@@ -62,7 +62,7 @@ async def read_object(api: ServerContext, parameters: Query) -> Record:
         raise errors.BadRequest(f"{kind} is namespaced: give namespace=…")
     if "/" in name:
         raise errors.BadRequest(f"{name!r} is not a valid object name")
-    result = await api.store.read(storage_keys.object_key(resource, namespace if resource.is_namespaced else "", name))
+    result = await context.store.read(storage_keys.object_key(resource, namespace if resource.is_namespaced else "", name))
     uids = requested_uids(parameters, limit=1)
     if result is None or (uids and item_of(result).meta.uid != uids[0]):
         raise api_errors.not_found(resource, name)

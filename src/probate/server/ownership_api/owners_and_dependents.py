@@ -41,19 +41,19 @@ CHUNK = 500
 _EXISTING_STATES = {OwnerState.SOLID, OwnerState.WAITING}
 
 
-async def list_dependents(api: ServerContext, request: Request) -> Response:
+async def list_dependents(context: ServerContext, request: Request) -> Response:
     """Handles GET …/dependents."""
     options = _options(request)
-    uid, prefix = await _range(api, request)
+    uid, prefix = await _range(context, request)
     matches = _filter(options)
-    start = await list_snapshot.resolve_start(api.store, options, prefix)
+    start = await list_snapshot.resolve_start(context.store, options, prefix)
     if start.at is not None and not options.continue_:
         raise errors.BadRequest("owners and dependents are always current: remove resourceVersion from the request")
     items: list[Object] = []
     after = start.after
     while True:
-        page = await api.store.scan(prefix, after=after, limit=min(options.limit or CHUNK, api.store.limits.page_size))
-        items += await _dependents(api, uid, page, matches=matches)
+        page = await context.store.scan(prefix, after=after, limit=min(options.limit or CHUNK, context.store.limits.page_size))
+        items += await _dependents(context, uid, page, matches=matches)
         after = page.records[-1].key if page.has_more else ""
         if options.limit or not after:
             break
@@ -64,19 +64,21 @@ async def list_dependents(api: ServerContext, request: Request) -> Response:
     return _list_response("DependentList", list_meta, items, request=request)
 
 
-async def list_owners(api: ServerContext, request: Request) -> Response:
+async def list_owners(context: ServerContext, request: Request) -> Response:
     """Handles GET …/owners. Owners are in the order of the object's references."""
     if not object_query.names_object(request.query):
         raise errors.BadRequest("give the apiVersion, kind, name and namespace of the object whose owners to list")
-    options, reader = _options(request), OwnershipReader(api.store, api.kinds, api.clock)
+    options, reader = _options(request), OwnershipReader(context.store, context.kinds, context.clock)
     matches = _filter(options)
-    record = await object_query.read_object(api, request.query)
+    record = await object_query.read_object(context, request.query)
     item = item_of(record)
     references = orjson.loads(record.value)["metadata"].get("ownerReferences") or []
     states = await reader.resolve_owners([(item, owner) for owner in item.meta.owner_references])
     owner_keys = [state.item.key for state in states if state.item is not None]
     records = (
-        {record.key: record for record in await api.store.read_many(owner_keys) if isinstance(record, Record)} if owner_keys else {}
+        {record.key: record for record in await context.store.read_many(owner_keys) if isinstance(record, Record)}
+        if owner_keys
+        else {}
     )
     items = []
     for reference, owner, state in zip(references, item.meta.owner_references, states, strict=True):
@@ -84,7 +86,7 @@ async def list_owners(api: ServerContext, request: Request) -> Response:
         metadata = _metadata(found) if found is not None else {"name": owner.name, "uid": owner.uid}
         if matches({"metadata": metadata}):
             items.append(_item({"apiVersion": owner.api_version, "kind": owner.kind, "metadata": metadata}, reference, state))
-    return _list_response("OwnerList", {"resourceVersion": str(await api.store.revision())}, items, request=request)
+    return _list_response("OwnerList", {"resourceVersion": str(await context.store.revision())}, items, request=request)
 
 
 def _options(request: Request) -> ListOptions:
@@ -94,10 +96,10 @@ def _options(request: Request) -> ListOptions:
     return options
 
 
-async def _range(api: ServerContext, request: Request) -> tuple[str, str]:
+async def _range(context: ServerContext, request: Request) -> tuple[str, str]:
     """Returns the uid of the owner and the index range of its dependents."""
     if object_query.names_object(request.query):
-        meta = item_of(await object_query.read_object(api, request.query)).meta
+        meta = item_of(await object_query.read_object(context, request.query)).meta
         return meta.uid, index_entries.dependents_range(meta.uid, meta.namespace)
     uids = object_query.requested_uids(request.query, limit=1)
     if not uids:
@@ -111,13 +113,13 @@ def _filter(options: ListOptions) -> Callable[[Object], bool]:
     return lambda object_: labels.matches(object_["metadata"].get("labels") or {}) and fields.matches(object_)
 
 
-async def _dependents(api: ServerContext, uid: str, page: Page, *, matches: Callable[[Object], bool]) -> list[Object]:
+async def _dependents(context: ServerContext, uid: str, page: Page, *, matches: Callable[[Object], bool]) -> list[Object]:
     """Returns the objects of a page of entries that still refer to the owner."""
     if not page.records:
         return []
-    reader = OwnershipReader(api.store, api.kinds, api.clock)
+    reader = OwnershipReader(context.store, context.kinds, context.clock)
     dependent_keys = index_entries.distinct_object_keys(entry.key for entry in page.records)
-    records = [record for record in await api.store.read_many(dependent_keys) if isinstance(record, Record)]
+    records = [record for record in await context.store.read_many(dependent_keys) if isinstance(record, Record)]
     found = [(record, item_of(record)) for record in records]
     dependents = [(record, item, owner) for record, item in found if (owner := _reference(item, uid)) is not None]
     states = await _owner_states(reader, [(item, owner) for _, item, owner in dependents])

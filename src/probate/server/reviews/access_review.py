@@ -18,23 +18,23 @@ from probate.server.reviews import review_body, review_selectors
 _SPEC = FieldPath("spec")
 
 
-async def review_self(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
+async def review_self(context: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SelfSubjectAccessReview."""
-    review = await review_body.read_review(api, request, at)
+    review = await review_body.read_review(context, request, at)
     review_body.check_problems(at, (*_attribute_problems(review["spec"]), *review_body.metadata_problems(review)))
-    return review_body.response(at, review, await _status(api, request.user, review["spec"]), form=form)
+    return review_body.response(at, review, await _status(context, request.user, review["spec"]), form=form)
 
 
-async def review_subject(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
+async def review_subject(context: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SubjectAccessReview or a LocalSubjectAccessReview."""
-    review = await review_body.read_review(api, request, at)
+    review = await review_body.read_review(context, request, at)
     spec = review["spec"]
     problems = (*_attribute_problems(spec), *_user_problems(spec), *_namespace_problems(spec, at))
     review_body.check_problems(at, (*problems, *review_body.metadata_problems(review)))
     user = User(
         spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "", review_body.extra_of(spec.get("extra"))
     )
-    return review_body.response(at, review, await _status(api, user, spec), form=form)
+    return review_body.response(at, review, await _status(context, user, spec), form=form)
 
 
 def _attribute_problems(spec: Object) -> Iterator[FieldError]:
@@ -63,11 +63,11 @@ def _namespace_problems(spec: Object, at: Target) -> Iterator[FieldError]:
         yield invalid(_SPEC / "resourceAttributes" / "namespace", attributes.get("namespace") or "", f"must be {at.namespace}")
 
 
-async def _status(api: ServerContext, user: User, spec: Object) -> Object:
+async def _status(context: ServerContext, user: User, spec: Object) -> Object:
     ask = _ask(spec)
     if user.is_superuser:
         return {"allowed": True, "reason": "members of system:masters may do anything"}
-    rights = await api.authorizer.rights(user)
+    rights = await context.authorizer.rights(user)
     granting = rights.allowing_binding(ask)
     if granting is not None:
         return {"allowed": True, "reason": forbidden_message.allowed_reason(granting)}

@@ -20,12 +20,12 @@ from probate.server.response import Response
 _IGNORED_METADATA = frozenset({"namespace", "managedFields"})
 
 
-async def read_review(api: ServerContext, request: Request, at: Target) -> Object:
+async def read_review(context: ServerContext, request: Request, at: Target) -> Object:
     """Returns the review in the body, decoded and with defaults."""
     options = query.write_options(request.query, "CreateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
-    body, rules = await request.read_body(), api.kinds.rules(at.resource)
-    read = await api.offloader.offload_if_large(
+    body, rules = await request.read_body(), context.kinds.rules(at.resource)
+    read = await context.offloader.offload_if_large(
         len(body), lambda: bodies.read_object(body, media, at.resource, rules=rules, field_validation=options.field_validation)
     )
     _check_namespace(read.object, at)

@@ -17,14 +17,14 @@ from probate.server.reviews import review_body
 _EVERYTHING = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), urls=(ALL,)))
 
 
-async def review_self(api: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
+async def review_self(context: ServerContext, request: Request, at: Target, *, form: Form) -> Response:
     """Answers a SelfSubjectRulesReview."""
-    review = await review_body.read_review(api, request, at)
+    review = await review_body.read_review(context, request, at)
     namespace = review["spec"].get("namespace") or ""
     if not namespace:
         raise errors.BadRequest("no namespace on request: set spec.namespace, since rules apply to one namespace")
     user = request.user
-    rules: Iterable[PolicyRule] = _EVERYTHING if user.is_superuser else (await api.authorizer.rights(user)).rules(namespace)
+    rules: Iterable[PolicyRule] = _EVERYTHING if user.is_superuser else (await context.authorizer.rights(user)).rules(namespace)
     rules = list(dict.fromkeys(rules))
     status = {"resourceRules": list(_resource_rules(rules)), "nonResourceRules": list(_path_rules(rules)), "incomplete": False}
     return review_body.response(at, review, status, form=form)

@@ -31,25 +31,25 @@ _METADATA = FieldPath("metadata")
 SUCCESS_BODY = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
-async def bind_pod(api: ServerContext, request: Request, target: Target, **_: Form) -> Response:
+async def bind_pod(context: ServerContext, request: Request, target: Target, **_: Form) -> Response:
     """Handles POST to a pod's `binding`."""
-    binding, warnings = await _read(api, request)
-    return await _bind(api, request, target, binding=binding, warnings=warnings)
+    binding, warnings = await _read(context, request)
+    return await _bind(context, request, target, binding=binding, warnings=warnings)
 
 
-async def create_binding(api: ServerContext, request: Request, target: Target, **_: Form) -> Response:
+async def create_binding(context: ServerContext, request: Request, target: Target, **_: Form) -> Response:
     """Handles POST to `bindings`: the body names both pod and node."""
-    binding, warnings = await _read(api, request)
-    pods, name = api.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
+    binding, warnings = await _read(context, request)
+    pods, name = context.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
     if pods is None or not name:
         raise errors.BadRequest("the Binding must name the pod in metadata.name")
-    return await _bind(api, request, Target(pods, target.namespace, name, "binding"), binding=binding, warnings=warnings)
+    return await _bind(context, request, Target(pods, target.namespace, name, "binding"), binding=binding, warnings=warnings)
 
 
-async def _read(api: ServerContext, request: Request) -> request_body.Read:
+async def _read(context: ServerContext, request: Request) -> request_body.Read:
     field_validation = query.write_options(request.query, "CreateOptions").field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
-    document = await api.offloader.offload_if_large(
+    document = await context.offloader.offload_if_large(
         len(body), lambda: request_body.parse(body, media, finds_duplicates=field_validation != "Ignore")
     )
     value = document.value
@@ -65,7 +65,9 @@ def _typed(document: Document, media: str, field_validation: str) -> request_bod
     return read._replace(object={"metadata": {}, "target": {}, **read.object})
 
 
-async def _bind(api: ServerContext, request: Request, target: Target, *, binding: Object, warnings: tuple[str, ...]) -> Response:
+async def _bind(
+    context: ServerContext, request: Request, target: Target, *, binding: Object, warnings: tuple[str, ...]
+) -> Response:
     options = query.write_options(request.query, "CreateOptions")
     if binding["metadata"].get("name") not in {None, "", target.name}:
         raise errors.BadRequest(f"the body must be a Binding of {target.name}")
@@ -73,21 +75,25 @@ async def _bind(api: ServerContext, request: Request, target: Target, *, binding
     if problems := list(_problems(binding["target"])):
         raise api_errors.invalid(target.resource, target.name, problems)
     act = WriteRequest(request.user, options)
-    type_meta = {"kind": "Binding", "apiVersion": "v1", "metadata": await _metadata(api, target, binding)}
-    admitted = await api.admission.phases.admit_command(target, {**binding, **type_meta}, act)
+    type_meta = {"kind": "Binding", "apiVersion": "v1", "metadata": await _metadata(context, target, binding)}
+    admitted = await context.admission.phases.admit_command(target, {**binding, **type_meta}, act)
     binding = _typed(Document(admitted, []), negotiation.JSON, "Ignore").object
     if problems := [*_problems(binding["target"]), *_metadata_problems(binding["metadata"])]:
         raise api_errors.invalid(target.resource, target.name, problems)
     for _ in range(MAX_TRIES):
-        if await _attempt(api, target, binding, is_dry_run=options.is_dry_run):
+        if await _attempt(context, target, binding, is_dry_run=options.is_dry_run):
             return Response(201, SUCCESS_BODY, warnings=warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
-async def _metadata(api: ServerContext, target: Target, binding: Object) -> Object:
+async def _metadata(context: ServerContext, target: Target, binding: Object) -> Object:
     """Returns the Binding's metadata with the pod's name, the pod's namespace and the topology labels of the node."""
     meta, node = {**binding["metadata"], "name": target.name, "namespace": target.namespace}, binding["target"]
-    if node.get("kind") == "Node" and node.get("name") and (labels := await api.admission.topology_labels.of_node(node["name"])):
+    if (
+        node.get("kind") == "Node"
+        and node.get("name")
+        and (labels := await context.admission.topology_labels.of_node(node["name"]))
+    ):
         meta["labels"] = {**(meta.get("labels") or {}), **labels}
     return meta
 
@@ -108,8 +114,8 @@ def _metadata_problems(type_meta: Object) -> Iterator[FieldError]:
     yield from metadata.validate_annotations(type_meta.get("annotations"), _METADATA / "annotations")
 
 
-async def _attempt(api: ServerContext, target: Target, binding: Object, *, is_dry_run: bool) -> bool:
-    record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
+async def _attempt(context: ServerContext, target: Target, binding: Object, *, is_dry_run: bool) -> bool:
+    record = await context.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
     if record is None:
         raise api_errors.not_found(target.resource, target.name)
     pod = object_codec.loaded(record, target.resource)
@@ -117,11 +123,17 @@ async def _attempt(api: ServerContext, target: Target, binding: Object, *, is_dr
     _add_metadata(pod["metadata"], binding["metadata"])
     pod["spec"]["nodeName"] = binding["target"]["name"]
     observed = {"observedGeneration": pod["metadata"]["generation"]} if "generation" in pod["metadata"] else {}
-    condition = {"type": "PodScheduled", **observed, "status": "True", "lastProbeTime": None, "lastTransitionTime": api.timestamp()}
+    condition = {
+        "type": "PodScheduled",
+        **observed,
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": context.timestamp(),
+    }
     other_conditions = [item for item in (pod.get("status") or {}).get("conditions") or [] if item.get("type") != "PodScheduled"]
     status = {name: value for name, value in (pod.get("status") or {}).items() if name != "nominatedNodeName"}
     pod["status"] = {**status, "conditions": [*other_conditions, condition]}
-    return await api.writer.commit_update(target.resource, record, pod, is_dry_run=is_dry_run) is not None
+    return await context.writer.commit_update(target.resource, record, pod, is_dry_run=is_dry_run) is not None
 
 
 def _check_assignable(pod: Object, target: Target, expected: Object) -> None:

@@ -59,30 +59,30 @@ class DisruptionBudget(NamedTuple):
         return self.value.get("status") or {}
 
 
-async def evict(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def evict(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles POST to a pod's `eviction`. Raises `TooManyRequests` (429) if a budget does not allow the eviction now."""
-    options, act, warnings = await _read(api, request, target)
+    options, act, warnings = await _read(context, request, target)
     for _ in range(MAX_TRIES):
-        record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
+        record = await context.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
         if record is None:
             raise api_errors.not_found(target.resource, target.name)
         pod = object_codec.loaded(record, target.resource)
         _check_preconditions(target, options, pod)
-        if not await _charge_budget(api, target, pod, is_dry_run=options.is_dry_run):
+        if not await _charge_budget(context, target, pod, is_dry_run=options.is_dry_run):
             continue
         if not options.is_dry_run and not _is_deleting(pod):
-            options = await _add_disruption_condition(api, target, options)
-        await delete.delete_object(api, target._replace(subresource=""), options, form=form, act=None)
+            options = await _add_disruption_condition(context, target, options)
+        await delete.delete_object(context, target._replace(subresource=""), options, form=form, act=None)
         return Response(201, SUCCESS_BODY, warnings=warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
-async def _read(api: ServerContext, request: Request, target: Target) -> tuple[DeleteOptions, WriteRequest, tuple[str, ...]]:
+async def _read(context: ServerContext, request: Request, target: Target) -> tuple[DeleteOptions, WriteRequest, tuple[str, ...]]:
     """Parses and admits the Eviction. Returns its delete options, the admission attributes and warnings."""
     act = WriteRequest(request.user, query.write_options(request.query, "CreateOptions"))
     field_validation = act.write_options.field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
-    document = await api.offloader.offload_if_large(
+    document = await context.offloader.offload_if_large(
         len(body), lambda: request_body.parse(body, media, finds_duplicates=field_validation != "Ignore")
     )
     value = document.value
@@ -95,7 +95,7 @@ async def _read(api: ServerContext, request: Request, target: Target) -> tuple[D
         document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), field_validation=field_validation
     )
     path_identity.check_namespace(read.object.get("metadata", {}), target)
-    value = await api.admission.phases.admit_command(target, _complete(read.object, target), act)
+    value = await context.admission.phases.admit_command(target, _complete(read.object, target), act)
     delete_options_body = value.get("deleteOptions") or {}
     options = delete_options.read(
         orjson.dumps(delete_options_body) if delete_options_body else b"", negotiation.JSON, request.query
@@ -125,29 +125,29 @@ def _check_preconditions(target: Target, options: DeleteOptions, pod: Object) ->
             )
 
 
-async def _charge_budget(api: ServerContext, target: Target, pod: Object, *, is_dry_run: bool) -> bool:
+async def _charge_budget(context: ServerContext, target: Target, pod: Object, *, is_dry_run: bool) -> bool:
     """Charges the pod's budget if necessary.
 
     Returns False if the budget was modified concurrently. Raises if it does not allow it.
     """
     if _phase(pod) in {"Succeeded", "Failed", "Pending"} or _is_deleting(pod):
         return True
-    budgets = [budget async for budget in _budgets(api, target) if _selects(budget.value, pod)]
+    budgets = [budget async for budget in _budgets(context, target) if _selects(budget.value, pod)]
     if len(budgets) > 1:
         message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise errors.ApiError(message)
     for budget in budgets:
         if not _is_ready(pod) and _allows_unhealthy_eviction(budget):
             return True
-        return await _charge(api, budget, target.name, is_dry_run=is_dry_run)
+        return await _charge(context, budget, target.name, is_dry_run=is_dry_run)
     return True
 
 
-async def _budgets(api: ServerContext, target: Target) -> Any:
-    budgets = api.catalog.find("policy", "v1", "poddisruptionbudgets")
+async def _budgets(context: ServerContext, target: Target) -> Any:
+    budgets = context.catalog.find("policy", "v1", "poddisruptionbudgets")
     if budgets is None:
         return
-    async for page in pagination.pages(api.store, storage_keys.namespace_range(budgets, target.namespace or "")):
+    async for page in pagination.pages(context.store, storage_keys.namespace_range(budgets, target.namespace or "")):
         if page.damaged_records:  # it may select this pod
             raise damaged_objects.read_error(page.damaged_records[0])
         for record in page.records:
@@ -167,20 +167,22 @@ def _allows_unhealthy_eviction(budget: DisruptionBudget) -> bool:
     return bool(healthy >= desired > 0)
 
 
-async def _charge(api: ServerContext, budget: DisruptionBudget, pod: str, *, is_dry_run: bool) -> bool:
+async def _charge(context: ServerContext, budget: DisruptionBudget, pod: str, *, is_dry_run: bool) -> bool:
     _check_allowed(budget)
     status = budget.status
     remaining = status["disruptionsAllowed"] - 1
     changed = {
         **status,
         "disruptionsAllowed": remaining,
-        "disruptedPods": {**(status.get("disruptedPods") or {}), pod: api.timestamp()},
+        "disruptedPods": {**(status.get("disruptedPods") or {}), pod: context.timestamp()},
     }
     if not remaining:
-        changed["conditions"] = _insufficient_pods_conditions(budget, api.timestamp())
+        changed["conditions"] = _insufficient_pods_conditions(budget, context.timestamp())
     if is_dry_run:
         return True
-    written = await api.writer.commit_update(budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
+    written = await context.writer.commit_update(
+        budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False
+    )
     return written is not None
 
 
@@ -211,24 +213,28 @@ def _insufficient_pods_conditions(budget: DisruptionBudget, now: str) -> list[Ob
     return [*(condition for condition in conditions if condition["type"] != _ALLOWED), {**new, "observedGeneration": generation}]
 
 
-async def _add_disruption_condition(api: ServerContext, target: Target, options: DeleteOptions) -> DeleteOptions:
+async def _add_disruption_condition(context: ServerContext, target: Target, options: DeleteOptions) -> DeleteOptions:
     """Adds the DisruptionTarget condition to the pod. Best effort: gives up on a pod that is modified all the time.
 
     Returns delete options whose resourceVersion precondition, if any, matches the pod after this write.
     """
     for _ in range(MAX_TRIES):
-        record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
+        record = await context.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
         if record is None:
             break
         pod = object_codec.loaded(record, target.resource)
         _check_preconditions(target, options, pod)
         status = pod.get("status") or {}
         other_conditions = [condition for condition in status.get("conditions") or [] if condition["type"] != "DisruptionTarget"]
-        details = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastTransitionTime": api.timestamp()}
+        details = {
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+            "lastTransitionTime": context.timestamp(),
+        }
         if "generation" in pod["metadata"]:
             details["observedGeneration"] = pod["metadata"]["generation"]
         pod["status"] = {**status, "conditions": [*other_conditions, {"type": "DisruptionTarget", "status": "True", **details}]}
-        written = await api.writer.commit_update(target.resource, record, pod, is_dry_run=False)
+        written = await context.writer.commit_update(target.resource, record, pod, is_dry_run=False)
         if written is not None:
             return options._replace(resource_version=str(written.revision) if options.resource_version else "")
     return options

@@ -44,38 +44,38 @@ class ScalePaths(NamedTuple):
     selector: tuple[str, ...] = ("spec", "selector")
 
 
-async def handle_scale(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def handle_scale(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles GET, PUT and PATCH of `scale`."""
-    paths = _paths(api, target.resource)
+    paths = _paths(context, target.resource)
     if request.method in {"GET", "HEAD"}:
-        return _response(api, target, await _read(api, target), form=form, paths=paths)
+        return _response(context, target, await _read(context, target), form=form, paths=paths)
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if request.method == "PATCH" and media == apply.MEDIA_TYPE:
         result = await apply.apply_document(
-            api, request, target, translate=lambda document: _to_parent(document, target, paths), view=_view(paths)
+            context, request, target, translate=lambda document: _to_parent(document, target, paths), view=_view(paths)
         )
-        return _response(api, target, result.record, form=form, paths=paths, warnings=result.warnings)
+        return _response(context, target, result.record, form=form, paths=paths, warnings=result.warnings)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
     body, manager = await request.read_body(), managed_fields.field_manager(request, options.field_manager)
     act = WriteRequest(request.user, options, _view(paths))
     for _ in range(MAX_TRIES):
-        current = await _read(api, target)
+        current = await _read(context, target)
         scale = build_scale(object_codec.loaded(current, target.resource), paths)
         read_scale = functools.partial(_requested_scale, body, media, scale, target=target, is_patch=request.method == "PATCH")
-        read = await api.offloader.offload_if_large(
+        read = await context.offloader.offload_if_large(
             len(body), functools.partial(read_scale, field_validation=options.field_validation)
         )
-        record = await _write(api, target, current, scale=read.object, paths=paths, manager=manager, act=act)
+        record = await _write(context, target, current, scale=read.object, paths=paths, manager=manager, act=act)
         if record is not None:
-            return _response(api, target, record, form=form, paths=paths, warnings=read.warnings + act.warnings)
+            return _response(context, target, record, form=form, paths=paths, warnings=read.warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
-def _paths(api: ServerContext, resource: Resource) -> ScalePaths:
+def _paths(context: ServerContext, resource: Resource) -> ScalePaths:
     if not resource.is_custom:
         return ScalePaths()
     name = f"{resource.plural}.{resource.group}"
-    crd = next(crd for crd in api.kinds.crds() if crd["metadata"]["name"] == name)
+    crd = next(crd for crd in context.kinds.crds() if crd["metadata"]["name"] == name)
     paths = resources.scale_paths(crd, resource.version)
     if paths is None:
         raise api_errors.resource_not_found()
@@ -126,8 +126,8 @@ def _selector(selector: Any) -> str:
     return "" if problems else str(compiled)
 
 
-async def _read(api: ServerContext, target: Target) -> Record:
-    record = await api.version_converter.read(target)
+async def _read(context: ServerContext, target: Target) -> Record:
+    record = await context.version_converter.read(target)
     if record is None:
         raise api_errors.not_found(target.resource, target.name)
     return record
@@ -181,7 +181,7 @@ def _replicas(scale: dict[str, Any]) -> int:
 
 
 async def _write(
-    api: ServerContext,
+    context: ServerContext,
     target: Target,
     current: Record,
     *,
@@ -193,10 +193,10 @@ async def _write(
     old = object_codec.loaded(current, target.resource)
     scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": target.name}}
     new = _with({**old, "metadata": dict(old["metadata"])}, paths.desired, _replicas(scale))
-    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    entries = managed_fields.entries_on_update(api.kinds, target, manager, new=new, old=old, now=api.timestamp())
-    api.preparer.prepare_update(target, new, old, update_entries=entries, act=act)
-    return await api.writer.admit_and_commit(target, current, new, act=act)
+    act.is_mutable = context.admission.chain.mutates(UPDATE, target)
+    entries = managed_fields.entries_on_update(context.kinds, target, manager, new=new, old=old, now=context.timestamp())
+    context.preparer.prepare_update(target, new, old, update_entries=entries, act=act)
+    return await context.writer.admit_and_commit(target, current, new, act=act)
 
 
 def _to_parent(document: dict[str, Any], target: Target, paths: ScalePaths) -> dict[str, Any]:
@@ -212,12 +212,12 @@ def _to_parent(document: dict[str, Any], target: Target, paths: ScalePaths) -> d
 
 
 def _response(
-    api: ServerContext, target: Target, record: Record, *, form: Form, paths: ScalePaths, warnings: tuple[str, ...] = ()
+    context: ServerContext, target: Target, record: Record, *, form: Form, paths: ScalePaths, warnings: tuple[str, ...] = ()
 ) -> Response:
     scale = build_scale(object_codec.loaded(record, target.resource), paths)
     if form.shape == "Table":
         printer = tables.printer(_SCALES.group, _SCALES.version, _SCALES.plural)
-        rows = tables.rows(printer, [scale], now=api.clock.now())
+        rows = tables.rows(printer, [scale], now=context.clock.now())
         resource_version = scale["metadata"]["resourceVersion"]
         table = tables.document(
             printer.columns, rows, include_object=form.included, resource_version=resource_version, version=form.version

@@ -29,26 +29,26 @@ MAX_AUDIENCES = 100
 _SPEC = FieldPath("spec")
 
 
-async def create_token(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def create_token(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles POST to a service account's `token`."""
     options = query.write_options(request.query, "CreateOptions")
-    decoded, warnings = await _read(api, request, target, field_validation=options.field_validation)
-    record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
+    decoded, warnings = await _read(context, request, target, field_validation=options.field_validation)
+    record = await context.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
     if record is None:
         raise api_errors.not_found(target.resource, target.name)
     spec = decoded["spec"]
     if problems := list(_problems(spec)):
         raise api_errors.invalid(_REQUESTS, "", problems)
-    bound, node = await _bound(api, target, spec.get("boundObjectRef"))
+    bound, node = await _bound(context, target, spec.get("boundObjectRef"))
     seconds, audiences = (
         spec.get("expirationSeconds") or DEFAULT_SECONDS,
-        tuple(spec.get("audiences") or api.service_accounts.audiences),
+        tuple(spec.get("audiences") or context.service_accounts.audiences),
     )
     meta = object_codec.meta(record.value)
     request_spec = TokenRequest(target.namespace or "", target.name, meta.uid, audiences, seconds, bound, node)
-    token, expires_at = api.service_accounts.issue(request_spec, id_=api.new_uid())
+    token, expires_at = context.service_accounts.issue(request_spec, id_=context.new_uid())
     expiration = format_time(expires_at)
-    metadata = {"name": target.name, "namespace": target.namespace, "creationTimestamp": api.timestamp()}
+    metadata = {"name": target.name, "namespace": target.namespace, "creationTimestamp": context.timestamp()}
     token_request = {
         **_TYPE_META,
         "metadata": metadata,
@@ -62,10 +62,10 @@ async def create_token(api: ServerContext, request: Request, target: Target, *, 
     )
 
 
-async def _read(api: ServerContext, request: Request, target: Target, *, field_validation: str) -> request_body.Read:
+async def _read(context: ServerContext, request: Request, target: Target, *, field_validation: str) -> request_body.Read:
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
     finds_duplicates = field_validation != "Ignore"
-    document = await api.offloader.offload_if_large(
+    document = await context.offloader.offload_if_large(
         len(body), lambda: request_body.parse(body, media, finds_duplicates=finds_duplicates)
     )
     if not isinstance(document.value, dict):
@@ -91,7 +91,7 @@ def _problems(spec: Object) -> Iterator[FieldError]:
         yield field_errors.invalid(_SPEC / "audiences", len(spec["audiences"]), f"must have at most {MAX_AUDIENCES} items")
 
 
-async def _bound(api: ServerContext, target: Target, reference: Object | None) -> tuple[BoundObject | None, BoundObject | None]:
+async def _bound(context: ServerContext, target: Target, reference: Object | None) -> tuple[BoundObject | None, BoundObject | None]:
     """Returns the bound object and, for a pod, its node.
 
     Raises `NotFound` or `Conflict` if the object does not exist or differs.
@@ -103,11 +103,11 @@ async def _bound(api: ServerContext, target: Target, reference: Object | None) -
         raise errors.BadRequest(
             f"cannot bind token to object of type {api_version or 'v1'} {kind}: give one of {', '.join(BINDABLE_KINDS)}"
         )
-    resource = api.catalog.find("", "v1", BINDABLE_KINDS[kind])
+    resource = context.catalog.find("", "v1", BINDABLE_KINDS[kind])
     if resource is None:
         raise errors.InvariantViolation(f"the built-in catalog lacks {kind}")
     record = (
-        await api.store.read(storage_keys.object_key(resource, target.namespace or "" if resource.is_namespaced else "", name))
+        await context.store.read(storage_keys.object_key(resource, target.namespace or "" if resource.is_namespaced else "", name))
         if name
         else None
     )
@@ -124,12 +124,12 @@ async def _bound(api: ServerContext, target: Target, reference: Object | None) -
     if bound_object["spec"].get("serviceAccountName") != target.name:
         message = f"a token of the service account {target.name!r} cannot be bound to a pod that runs as another"
         raise errors.BadRequest(message)
-    return BoundObject(kind, name, uid), await _node(api, bound_object["spec"].get("nodeName") or "")
+    return BoundObject(kind, name, uid), await _node(context, bound_object["spec"].get("nodeName") or "")
 
 
-async def _node(api: ServerContext, name: str) -> BoundObject | None:
-    nodes = api.catalog.find("", "v1", "nodes")
-    record = await api.store.read(storage_keys.object_key(nodes, "", name)) if nodes is not None and name else None
+async def _node(context: ServerContext, name: str) -> BoundObject | None:
+    nodes = context.catalog.find("", "v1", "nodes")
+    record = await context.store.read(storage_keys.object_key(nodes, "", name)) if nodes is not None and name else None
     return None if record is None else BoundObject("Node", name, object_codec.meta(record.value).uid)
 
 

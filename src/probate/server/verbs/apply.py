@@ -40,29 +40,36 @@ class AppliedRecord(NamedTuple):
     warnings: tuple[str, ...]
 
 
-async def apply(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def apply(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a PATCH with an ApplyConfiguration."""
-    result = await apply_document(api, request, target, translate=lambda document: document)
-    return api.responses.one(result.record, target.resource, form, code=201 if result.is_new else 200, warnings=result.warnings)
+    result = await apply_document(context, request, target, translate=lambda document: document)
+    return context.responses.one(result.record, target.resource, form, code=201 if result.is_new else 200, warnings=result.warnings)
 
 
 async def apply_document(
-    api: ServerContext, request: Request, target: Target, *, translate: Callable[[Object], Object], view: ObjectView | None = None
+    context: ServerContext,
+    request: Request,
+    target: Target,
+    *,
+    translate: Callable[[Object], Object],
+    view: ObjectView | None = None,
 ) -> AppliedRecord:
     """Applies the ApplyConfiguration in the body after passing it to `translate`, which returns one of the resource's kind."""
     options = _options(request)
     body = await request.read_body()
-    document = await api.offloader.offload_if_large(len(body), lambda: _parse_document(body, target, options, translate=translate))
+    document = await context.offloader.offload_if_large(
+        len(body), lambda: _parse_document(body, target, options, translate=translate)
+    )
     warnings = document.lines if options.field_validation == "Warn" else ()
     act = WriteRequest(request.user, options, view)
     for _ in range(MAX_TRIES):
-        current = await api.version_converter.read(target)
+        current = await context.version_converter.read(target)
         if current is not None:
-            record = await _update(api, target, current, document=document.value, act=act, size=len(body))
+            record = await _update(context, target, current, document=document.value, act=act, size=len(body))
         elif target.subresource:
             raise api_errors.not_found(target.resource, target.name)
         else:
-            record = await _create(api, target, document.value, act=act, size=len(body))
+            record = await _create(context, target, document.value, act=act, size=len(body))
         if record is not None:
             return AppliedRecord(record, current is None, warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
@@ -99,31 +106,33 @@ def _parse_document(body: bytes, target: Target, options: WriteOptions, *, trans
 
 
 async def _update(
-    api: ServerContext, target: Target, current: Record, *, document: Object, act: WriteRequest, size: int
+    context: ServerContext, target: Target, current: Record, *, document: Object, act: WriteRequest, size: int
 ) -> Record | None:
-    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    new = await api.offloader.offload_if_large(
-        size + len(current.value), lambda: _updated_object(api, target, current, document=document, act=act)
+    act.is_mutable = context.admission.chain.mutates(UPDATE, target)
+    new = await context.offloader.offload_if_large(
+        size + len(current.value), lambda: _updated_object(context, target, current, document=document, act=act)
     )
-    return await api.writer.admit_and_commit(target, current, new, act=act)
+    return await context.writer.admit_and_commit(target, current, new, act=act)
 
 
-def _updated_object(api: ServerContext, target: Target, current: Record, *, document: Object, act: WriteRequest) -> Object:
+def _updated_object(context: ServerContext, target: Target, current: Record, *, document: Object, act: WriteRequest) -> Object:
     live, old = object_codec.served(current, target.resource), object_codec.loaded(current, target.resource)
     _check_preconditions(document, live, target)
-    result = _applied(api, target, live, document=document, options=act.write_options)
-    new = patch_result.typed(api.kinds.rules(target.resource), result.object, target, field_validation="Ignore").object
+    result = _applied(context, target, live, document=document, options=act.write_options)
+    new = patch_result.typed(context.kinds.rules(target.resource), result.object, target, field_validation="Ignore").object
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    api.preparer.prepare_update(target, new, old, update_entries=lambda *_: result.entries, act=act)
+    context.preparer.prepare_update(target, new, old, update_entries=lambda *_: result.entries, act=act)
     return new
 
 
-def _applied(api: ServerContext, target: Target, live: Object | None, *, document: Object, options: WriteOptions) -> ApplyResult:
+def _applied(
+    context: ServerContext, target: Target, live: Object | None, *, document: Object, options: WriteOptions
+) -> ApplyResult:
     name, is_forced = options.field_manager, options.is_forced
     result = managed_fields.apply_document(
-        api.kinds, target, document, live=live, name=name, now=api.timestamp(), is_forced=is_forced
+        context.kinds, target, document, live=live, name=name, now=context.timestamp(), is_forced=is_forced
     )
-    problems = api.kinds.rules(target.resource).validate_apply(result.object)
+    problems = context.kinds.rules(target.resource).validate_apply(result.object)
     if problems:
         raise api_errors.invalid(target.resource, target.name, problems)
     return result
@@ -140,23 +149,25 @@ def _check_preconditions(document: Object, live: Object, target: Target) -> None
         raise api_errors.modified(target.resource, target.name)
 
 
-async def _create(api: ServerContext, target: Target, document: Object, *, act: WriteRequest, size: int) -> Record | None:
+async def _create(context: ServerContext, target: Target, document: Object, *, act: WriteRequest, size: int) -> Record | None:
     meta = document["metadata"]
     if meta.get("uid") or meta.get("resourceVersion"):
         raise api_errors.conflict(
             target.resource, target.name, "the document has a uid or resourceVersion, but the object does not exist"
         )
-    await api.authorizer.check(act.user, authorization_attributes.for_create(target))
-    result = await api.offloader.offload_if_large(size, lambda: _new_object(api, target, document, options=act.write_options))
+    await context.authorizer.check(act.user, authorization_attributes.for_create(target))
+    result = await context.offloader.offload_if_large(
+        size, lambda: _new_object(context, target, document, options=act.write_options)
+    )
     try:
-        return await create.try_create(api, target, result.object, create_entries=lambda *_: result.entries, act=act, size=size)
+        return await create.try_create(context, target, result.object, create_entries=lambda *_: result.entries, act=act, size=size)
     except errors.AlreadyExists:
         return None
 
 
-def _new_object(api: ServerContext, target: Target, document: Object, *, options: WriteOptions) -> ApplyResult:
-    result = _applied(api, target, None, document=document, options=options)
+def _new_object(context: ServerContext, target: Target, document: Object, *, options: WriteOptions) -> ApplyResult:
+    result = _applied(context, target, None, document=document, options=options)
     named = {**result.object, "metadata": {**result.object["metadata"], "name": target.name}}
     return ApplyResult(
-        patch_result.typed(api.kinds.rules(target.resource), named, target, field_validation="Ignore").object, result.entries
+        patch_result.typed(context.kinds.rules(target.resource), named, target, field_validation="Ignore").object, result.entries
     )

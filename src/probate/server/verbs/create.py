@@ -26,14 +26,14 @@ MAX_TRIES = 8
 """Attempts, when a generated name or an allocated address is taken, or the namespace changes concurrently."""
 
 
-async def create(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def create(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a POST to a collection."""
     options = query.write_options(request.query, "CreateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = request.body if isinstance(request.body, bytes) else await request.body()
-    resource, rules, validation = target.resource, api.kinds.rules(target.resource), options.field_validation
+    resource, rules, validation = target.resource, context.kinds.rules(target.resource), options.field_validation
     if target.resource.is_custom or len(body) > LARGE_BYTES:
-        decoded = await api.offloader.offload_if_large(
+        decoded = await context.offloader.offload_if_large(
             len(body), lambda: request_body.read_object(body, media, resource, rules=rules, field_validation=validation)
         )
     else:  # decoding a built-in kind takes time in proportion to its size only
@@ -42,56 +42,62 @@ async def create(api: ServerContext, request: Request, target: Target, *, form: 
     if not options.is_dry_run:
         _check_no_resource_version(decoded.object)
     create_entries = managed_fields.entries_on_create(
-        api.kinds, target, managed_fields.field_manager(request, options.field_manager)
+        context.kinds, target, managed_fields.field_manager(request, options.field_manager)
     )
     act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        record = await try_create(api, target, decoded.object, create_entries=create_entries, act=act, size=len(body))
+        record = await try_create(context, target, decoded.object, create_entries=create_entries, act=act, size=len(body))
         if record is not None:
-            return api.responses.one(record, target.resource, form, code=201, warnings=decoded.warnings + act.warnings)
+            return context.responses.one(record, target.resource, form, code=201, warnings=decoded.warnings + act.warnings)
     raise errors.Conflict(
         "the object could not be created: its namespace keeps changing, or the generated names are taken. Try again"
     )
 
 
 async def try_create(
-    api: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest, size: int
+    context: ServerContext,
+    target: Target,
+    requested: dict[str, Any],
+    *,
+    create_entries: EntriesOnCreate,
+    act: WriteRequest,
+    size: int,
 ) -> Record | None:
     """Creates the object. Returns None if another attempt may succeed."""
-    guards = api.scope_guards.cached_guards(target) or await api.scope_guards.guards(target)
+    guards = context.scope_guards.cached_guards(target) or await context.scope_guards.guards(target)
     if target.resource.group == csr_signers.GROUP:
         requested = csr_signers.without_requester(target, requested)
-    if api.admission.chain.mutates(CREATE, target):
-        object_ = await _mutate(api, target, requested, create_entries=create_entries, act=act, size=size)
+    if context.admission.chain.mutates(CREATE, target):
+        object_ = await _mutate(context, target, requested, create_entries=create_entries, act=act, size=size)
     else:
-        object_ = await api.offloader.offload_if_large(
-            size, lambda: _prepare(api, target, requested, create_entries=create_entries, act=act)
+        object_ = await context.offloader.offload_if_large(
+            size, lambda: _prepare(context, target, requested, create_entries=create_entries, act=act)
         )
     if target.resource.group == csr_signers.GROUP:
         object_ = csr_signers.with_requester(act.user, target, object_)
     if target.resource.plural == "pods" and not target.resource.group and object_["spec"].get("nodeName"):
-        await api.admission.topology_labels.label_new_pod(object_)
-    if target.resource.group in api.write_checks.by_group:
-        await api.write_checks.by_group[target.resource.group].check(act.user, target, new=object_, old=None)
+        await context.admission.topology_labels.label_new_pod(object_)
+    if target.resource.group in context.write_checks.by_group:
+        await context.write_checks.by_group[target.resource.group].check(act.user, target, new=object_, old=None)
     if "ownerReferences" in object_["metadata"]:
-        await api.write_checks.check_owner_references(act, target, new=object_, old=None)
+        await context.write_checks.check_owner_references(act, target, new=object_, old=None)
     if service_claims.has_claims(target.resource):
-        await api.service_allocator.allocate(target.resource, object_)
-    if not api.admission.chain.validators:
+        await context.service_allocator.allocate(target.resource, object_)
+    if not context.admission.chain.validators:
         return await _commit(
-            api, target, object_, guards=guards, terms=NO_REQUIREMENTS, requested=requested, is_dry_run=act.is_dry_run
+            context, target, object_, guards=guards, terms=NO_REQUIREMENTS, requested=requested, is_dry_run=act.is_dry_run
         )
-    terms = await api.admission.phases.validate_create(
+    terms = await context.admission.phases.validate_create(
         target, object_, act, name=requested["metadata"].get("name") or "", size=size
     )
     try:
-        return await _commit(api, target, object_, guards=guards, terms=terms, requested=requested, is_dry_run=act.is_dry_run)
+        return await _commit(context, target, object_, guards=guards, terms=terms, requested=requested, is_dry_run=act.is_dry_run)
     finally:
         terms.release()
 
 
 async def _commit(
-    api: ServerContext,
+    context: ServerContext,
     target: Target,
     object_: dict[str, Any],
     *,
@@ -104,15 +110,15 @@ async def _commit(
     name = meta["name"]
     key = storage_keys.object_key(target.resource, target.namespace or "", name)
     if is_dry_run:
-        return await _dry_run(api, target, Record(key, value, Revision(_requested_revision(requested["metadata"]))))
+        return await _dry_run(context, target, Record(key, value, Revision(_requested_revision(requested["metadata"]))))
     guards += terms.guards
     if service_claims.has_claims(target.resource):
         claimed = service_claims.claim_changes(key, value, None)
         enter, guards = claimed.enter + enter, guards + claimed.guards
     if "ownerReferences" in meta:  # a new object is not being deleted, so it has no other index entries
         enter = (*index_entries.entries_of(key, object_codec.meta(value)), *enter)
-    stored = await api.version_converter.stored(target.resource, value) if target.resource.is_converted else value
-    outcome = await api.store.commit(new(key, stored, add_entries=enter, guards=guards))
+    stored = await context.version_converter.stored(target.resource, value) if target.resource.is_converted else value
+    outcome = await context.store.commit(new(key, stored, add_entries=enter, guards=guards))
     if not isinstance(outcome, FailedGuards):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.guards and requested["metadata"].get("name"):
@@ -121,37 +127,43 @@ async def _commit(
 
 
 async def _mutate(
-    api: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest, size: int
+    context: ServerContext,
+    target: Target,
+    requested: dict[str, Any],
+    *,
+    create_entries: EntriesOnCreate,
+    act: WriteRequest,
+    size: int,
 ) -> dict[str, Any]:
     """Returns the object after mutating admission. Fields that admission adds have no field manager."""
     object_ = {**requested, "metadata": dict(requested["metadata"])}
-    rules, now = api.kinds.rules(target.resource), api.timestamp()
-    entries = await api.offloader.offload_if_large(
+    rules, now = context.kinds.rules(target.resource), context.timestamp()
+    entries = await context.offloader.offload_if_large(
         size,
         lambda: write_strategy.set_defaults(
             rules, object_, namespace=target.namespace or "", create_entries=create_entries, now=now
         ),
     )
-    mutated = await api.admission.phases.mutate_create(target, object_, act, size=size)
+    mutated = await context.admission.phases.mutate_create(target, object_, act, size=size)
     mutated = {**mutated, "metadata": dict(mutated["metadata"])}
     _check_path(mutated, target)
     if not act.is_dry_run:
         _check_no_resource_version(mutated)
-    return await api.offloader.offload_if_large(
-        size, lambda: _prepare(api, target, mutated, create_entries=lambda *_: entries, act=act)
+    return await context.offloader.offload_if_large(
+        size, lambda: _prepare(context, target, mutated, create_entries=lambda *_: entries, act=act)
     )
 
 
 def _prepare(
-    api: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest
+    context: ServerContext, target: Target, requested: dict[str, Any], *, create_entries: EntriesOnCreate, act: WriteRequest
 ) -> dict[str, Any]:
     """Returns the object ready to be stored. Raises `Invalid` if its kind's validation fails."""
     meta = dict(requested["metadata"])
     object_ = {**requested, "metadata": meta}
     if not meta.get("name") and meta.get("generateName"):
-        meta["name"] = names.generate_name(meta["generateName"], api.random)
-    api.preparer.prepare_create(target.resource, object_, namespace=target.namespace or "", create_entries=create_entries)
-    rules = api.kinds.rules(target.resource)
+        meta["name"] = names.generate_name(meta["generateName"], context.random)
+    context.preparer.prepare_create(target.resource, object_, namespace=target.namespace or "", create_entries=create_entries)
+    rules = context.kinds.rules(target.resource)
     problems = rules.validate_create(object_)
     if problems:
         raise api_errors.invalid(target.resource, meta.get("name", ""), problems)
@@ -160,9 +172,9 @@ def _prepare(
     return object_
 
 
-async def _dry_run(api: ServerContext, target: Target, record: Record) -> Record:
+async def _dry_run(context: ServerContext, target: Target, record: Record) -> Record:
     """Returns the record without storing it. Raises `AlreadyExists` if the key is taken."""
-    if await api.store.read(record.key) is not None:
+    if await context.store.read(record.key) is not None:
         raise api_errors.already_exists(target.resource, object_keys.name_in(record.key))
     return record
 

@@ -52,17 +52,17 @@ _JOB_WARNING = (
 )
 
 
-async def delete(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def delete(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a DELETE of one object."""
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
-    options = await api.offloader.offload_if_large(len(body), lambda: delete_options.read(body, media, request.query))
+    options = await context.offloader.offload_if_large(len(body), lambda: delete_options.read(body, media, request.query))
     if options.is_unsafe:
         from probate.server.verbs import unsafe_delete  # noqa: PLC0415 rarely used
 
-        return await unsafe_delete.remove(api, request.user, target)
+        return await unsafe_delete.remove(context, request.user, target)
     act = WriteRequest(request.user, options)
-    response = await delete_object(api, target, options, form=form, act=act)
+    response = await delete_object(context, target, options, form=form, act=act)
     return response._replace(warnings=default_policy_warnings(target.resource, options) + act.warnings)
 
 
@@ -76,7 +76,7 @@ def _orphans_by_default(resource: Resource) -> bool:
 
 
 async def delete_object(
-    api: ServerContext,
+    context: ServerContext,
     target: Target,
     options: DeleteOptions,
     *,
@@ -98,7 +98,7 @@ async def delete_object(
         options = options._replace(policy=PropagationPolicy.FOREGROUND)  # as Kubernetes does, for namespaces only
     for _ in range(MAX_TRIES):
         response = await _attempt(
-            api, target, options, form=form, act=act, request_name=target.name if request_name is None else request_name
+            context, target, options, form=form, act=act, request_name=target.name if request_name is None else request_name
         )
         if response is not None:
             return response
@@ -113,30 +113,30 @@ def _check_not_protected(target: Target) -> None:
 
 
 async def _attempt(
-    api: ServerContext, target: Target, options: DeleteOptions, *, form: Form, act: WriteRequest | None, request_name: str
+    context: ServerContext, target: Target, options: DeleteOptions, *, form: Form, act: WriteRequest | None, request_name: str
 ) -> Response | None:
     """Returns the response, or None if the object was modified concurrently."""
-    current = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
+    current = await context.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
     if current is None:
         raise api_errors.not_found(target.resource, target.name)
     meta = object_codec.meta(current.value)
     check_preconditions(target.resource, current, meta, options=options)
-    has_content = await namespace_content.has_content(api.store, target.resource, current)
-    plan = deletion.plan_delete(target.resource, current, meta, wish=options.wish, now=api.clock.now(), has_content=has_content)
-    if act is not None and plan.txn is not None and api.admission.phases.handles_delete(target):
-        [served] = await api.version_converter.served(target.resource, [current])
-        (await api.admission.phases.admit_delete(target, served, act, name=request_name)).release()
-    if api.audit.log is not None and plan.txn is not None and not options.is_dry_run:
-        api.audit.log.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, uid=meta.uid)
-    committed = plan if options.is_dry_run else await commit_plan(api, plan)
+    has_content = await namespace_content.has_content(context.store, target.resource, current)
+    plan = deletion.plan_delete(target.resource, current, meta, wish=options.wish, now=context.clock.now(), has_content=has_content)
+    if act is not None and plan.txn is not None and context.admission.phases.handles_delete(target):
+        [served] = await context.version_converter.served(target.resource, [current])
+        (await context.admission.phases.admit_delete(target, served, act, name=request_name)).release()
+    if context.audit.log is not None and plan.txn is not None and not options.is_dry_run:
+        context.audit.log.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, uid=meta.uid)
+    committed = plan if options.is_dry_run else await commit_plan(context, plan)
     if committed is None:
         return None
     if committed.removes and not plan.removes_after_marking:
-        return _removed_response(api, target, committed.record, meta=meta, form=form)
-    shown = await api.version_converter.shown(target.resource, [committed.record])
+        return _removed_response(context, target, committed.record, meta=meta, form=form)
+    shown = await context.version_converter.shown(target.resource, [committed.record])
     if not shown:
         return _status_response(target, meta)
-    return api.responses.one(
+    return context.responses.one(
         shown[0], target.resource, form, code=202 if options.orphan_dependents is False and not committed.removes else 200
     )
 
@@ -153,37 +153,37 @@ def check_preconditions(resource: Resource, current: Record, meta: ObjectMeta, *
         raise api_errors.conflict(resource, meta.name, reason)
 
 
-async def commit_plan(api: ServerContext, plan: DeletionPlan) -> DeletionPlan | None:
+async def commit_plan(context: ServerContext, plan: DeletionPlan) -> DeletionPlan | None:
     """Commits the plan and returns it with the committed revision.
 
     Returns None if the transaction was refused: the object has changed, or content was added to it and there is no fallback.
     """
     if plan.txn is None:
         return plan
-    outcome = await api.store.commit(plan.txn)
+    outcome = await context.store.commit(plan.txn)
     if isinstance(outcome, FailedGuards):
         if plan.fallback is None or not any(isinstance(guard, EmptyRange) for guard in outcome.guards):
             return None
-        return await commit_plan(api, plan.fallback)  # it is removed together with the last object that it contains
+        return await commit_plan(context, plan.fallback)  # it is removed together with the last object that it contains
     record = Record(plan.record.key, plan.record.value, Revision(outcome))
     if plan.removes_after_marking:
         meta = object_codec.meta(record.value)
-        is_removed = await commit_plan(api, deletion.plan_removal(record, meta)) is not None or await _is_gone(
-            api, record.key, meta.uid
+        is_removed = await commit_plan(context, deletion.plan_removal(record, meta)) is not None or await _is_gone(
+            context, record.key, meta.uid
         )
         return msgspec.structs.replace(plan, record=record, removes=is_removed)
     return msgspec.structs.replace(plan, record=record)
 
 
-async def _is_gone(api: ServerContext, key: str, uid: str) -> bool:
+async def _is_gone(context: ServerContext, key: str, uid: str) -> bool:
     """Whether another request has removed the object."""
-    latest = await api.store.read(key)
+    latest = await context.store.read(key)
     return latest is None or object_codec.meta(latest.value).uid != uid
 
 
-def _removed_response(api: ServerContext, target: Target, record: Record, *, meta: ObjectMeta, form: Form) -> Response:
+def _removed_response(context: ServerContext, target: Target, record: Record, *, meta: ObjectMeta, form: Form) -> Response:
     if str(target.resource.group_resource) in KINDS_RETURNED_ON_DELETE or target.resource.group == "resource.k8s.io":
-        return api.responses.one(record, target.resource, form)
+        return context.responses.one(record, target.resource, form)
     return _status_response(target, meta)
 
 

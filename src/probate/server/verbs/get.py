@@ -10,11 +10,11 @@ from probate.server.request import Request, Target
 from probate.server.response import Response
 
 
-async def get(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def get(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Returns the current object. Raises `FutureRevision` if the store has not reached the requested resourceVersion."""
     if request.query and (resource_version := query.first_value(request.query, "resourceVersion")):
-        await list_snapshot.require_reached(api.store, resource_version)
-    record = await api.version_converter.read(target)
+        await list_snapshot.require_reached(context.store, resource_version)
+    record = await context.version_converter.read(target)
     if record is None:
         raise api_errors.not_found(target.resource, target.name)
-    return api.responses.one(record, target.resource, form)
+    return context.responses.one(record, target.resource, form)

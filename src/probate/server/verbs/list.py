@@ -44,48 +44,50 @@ class ListPage(NamedTuple):
     damaged: tuple[DamagedRecord, ...] = ()  # not in `records`
 
 
-async def list_(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def list_(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Returns the objects that match, up to the limit."""
     options = query.list_options(request.query)
-    selector = await selector_filter.parse_filter(target, options, rules=api.kinds.rules(target.resource), offloader=api.offloader)
+    selector = await selector_filter.parse_filter(
+        target, options, rules=context.kinds.rules(target.resource), offloader=context.offloader
+    )
     prefix = storage_keys.namespace_range(target.resource, target.namespace)
-    start = await list_snapshot.resolve_start(api.store, options, prefix)
+    start = await list_snapshot.resolve_start(context.store, options, prefix)
     if (
         form == negotiation.PLAIN
         and selector.is_everything
         and start == list_snapshot.START_NOW
         and not version_conversion.may_differ(target.resource)
     ):
-        return await _unfiltered_list(api, target.resource, prefix, limit=options.limit)
-    page = await collect_list(api, target.resource, prefix, selector=selector, start=start, limit=options.limit)
-    remaining = await _remaining(api.store, prefix, start, page=page) if selector.is_everything else None
+        return await _unfiltered_list(context, target.resource, prefix, limit=options.limit)
+    page = await collect_list(context, target.resource, prefix, selector=selector, start=start, limit=options.limit)
+    remaining = await _remaining(context.store, prefix, start, page=page) if selector.is_everything else None
     if not selector.needs_served_version:
-        page = page._replace(records=await api.version_converter.served(target.resource, page.records))
+        page = page._replace(records=await context.version_converter.served(target.resource, page.records))
     continue_ = list_snapshot.continue_token(page.revision, page.last, prefix, following=remaining) if page.last else ""
-    shape = functools.partial(api.responses.many, page.records, target.resource, form)
-    response = await api.offloader.offload_if_large(
+    shape = functools.partial(context.responses.many, page.records, target.resource, form)
+    response = await context.offloader.offload_if_large(
         responses.weight(page.records, form),
         lambda: shape(revision=page.revision, continue_=continue_, remaining=remaining),
     )
     return response._replace(warnings=damage_reports.warnings(page.damaged)) if page.damaged else response
 
 
-async def _unfiltered_list(api: ServerContext, resource: Resource, prefix: str, *, limit: int) -> Response:
+async def _unfiltered_list(context: ServerContext, resource: Resource, prefix: str, *, limit: int) -> Response:
     """Fast path: the current list without selectors or conversion, from the list cache if nothing in its range has changed.
 
     Equals the uncached list; tested in tests/unit/server/objects/test_list_cache.py.
     """
     list_key = ListKey(resource.group, resource.version, resource.kind, prefix, limit)
-    unchanged = api.store.unchanged_since(prefix)
-    cached = api.list_cache.get(list_key, unchanged)
+    unchanged = context.store.unchanged_since(prefix)
+    cached = context.list_cache.get(list_key, unchanged)
     if cached is None or unchanged is None:
         page = await collect_list(
-            api, resource, prefix, selector=selector_filter.EVERYTHING, start=list_snapshot.START_NOW, limit=limit
+            context, resource, prefix, selector=selector_filter.EVERYTHING, start=list_snapshot.START_NOW, limit=limit
         )
-        remaining = await _remaining(api.store, prefix, list_snapshot.START_NOW, page=page)
+        remaining = await _remaining(context.store, prefix, list_snapshot.START_NOW, page=page)
         warnings = damage_reports.warnings(page.damaged)
         cached = CachedList(object_codec.items(page.records, resource), page.revision, page.last, remaining, warnings)
-        api.list_cache.put(list_key, cached)
+        context.list_cache.put(list_key, cached)
         revision = page.revision
     else:
         revision = unchanged.now
@@ -109,15 +111,15 @@ async def _remaining(store: Store, prefix: str, start: list_snapshot.ListStart, 
 
 
 async def collect_list(
-    api: ServerContext, resource: Resource, prefix: str, *, selector: SelectorFilter, start: list_snapshot.ListStart, limit: int
+    context: ServerContext, resource: Resource, prefix: str, *, selector: SelectorFilter, start: list_snapshot.ListStart, limit: int
 ) -> ListPage:
     """Collects the first `limit` objects that match (0: all). At most MAX_LARGE large lists are read at once; others wait.
 
     The `Gone` error of a continued list carries a token to continue with.
     """
-    slot = api.large_list_limit.begin()
+    slot = context.large_list_limit.begin()
     try:
-        return await _collect(api, resource, prefix, selector=selector, start=start, limit=limit, slot=slot)
+        return await _collect(context, resource, prefix, selector=selector, start=start, limit=limit, slot=slot)
     except errors.Gone as gone:
         if not start.after:
             raise
@@ -127,7 +129,7 @@ async def collect_list(
 
 
 async def _collect(
-    api: ServerContext,
+    context: ServerContext,
     resource: Resource,
     prefix: str,
     *,
@@ -142,12 +144,12 @@ async def _collect(
     chunk = FIRST_CHUNK_RECORDS
     while True:
         remaining_limit = limit - len(records) if limit else chunk
-        page = await api.store.scan(
+        page = await context.store.scan(
             prefix, after=after, limit=min(chunk, remaining_limit) if selector.is_everything else chunk, at=at
         )
         at, size = page.revision, _size(page.records)
         chunk = _next_chunk(len(page.records), size)
-        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector=selector)
+        matching = page.records if selector.is_everything else await _matching(context, resource, page.records, selector=selector)
         damaged += page.damaged_records
         if limit and len(matching) > remaining_limit:
             last = matching[remaining_limit - 1].key
@@ -165,15 +167,15 @@ async def _collect(
 
 
 async def iterate_pages(
-    api: ServerContext, resource: Resource, prefix: str, *, selector: SelectorFilter, first: int
+    context: ServerContext, resource: Resource, prefix: str, *, selector: SelectorFilter, first: int
 ) -> AsyncGenerator[ListPage, None]:
     """Yields all objects that match, page by page, at one revision. The first page has up to `first` records."""
     at: Revision | None = None
     after, chunk = "", first
     while True:
-        page = await api.store.scan(prefix, after=after, limit=chunk, at=at)
+        page = await context.store.scan(prefix, after=after, limit=chunk, at=at)
         at, chunk = page.revision, _next_chunk(len(page.records), _size(page.records))
-        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector=selector)
+        matching = page.records if selector.is_everything else await _matching(context, resource, page.records, selector=selector)
         if not page.has_more:
             yield ListPage(matching, at, "", page.damaged_records)
             return
@@ -191,10 +193,10 @@ def _next_chunk(number: int, size: int) -> int:
     return max(1, min(MAX_CHUNK_RECORDS, TARGET_CHUNK_BYTES * number // size)) if size else MAX_CHUNK_RECORDS
 
 
-async def _matching(api: ServerContext, resource: Resource, records: list[Record], *, selector: SelectorFilter) -> list[Record]:
+async def _matching(context: ServerContext, resource: Resource, records: list[Record], *, selector: SelectorFilter) -> list[Record]:
     matching, size = [], 0
     if selector.needs_served_version:
-        records = await api.version_converter.served(resource, records)
+        records = await context.version_converter.served(resource, records)
     for record in records:
         if selector.matches(record.value):
             matching.append(record)

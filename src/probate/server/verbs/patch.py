@@ -45,24 +45,24 @@ class Patch(NamedTuple):
     problems: list[str]
 
 
-async def patch(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def patch(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a PATCH."""
     options = query.write_options(request.query, "PatchOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if media == apply.MEDIA_TYPE:
-        return await apply.apply(api, request, target, form=form)
+        return await apply.apply(context, request, target, form=form)
     if "force" in request.query:
         reason = "may not be specified for non-apply patch"
         raise api_errors.invalid_options("PatchOptions", [field_errors.forbidden(FieldPath("force"), reason)])
     body, manager = await request.read_body(), managed_fields.field_manager(request, options.field_manager)
-    parsed = await api.offloader.offload_if_large(
+    parsed = await context.offloader.offload_if_large(
         len(body), lambda: parse_patch(body, media, target.resource, field_validation=options.field_validation)
     )
     act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        warnings, record = await _attempt(api, target, parsed, act=act, manager=manager, size=len(body))
+        warnings, record = await _attempt(context, target, parsed, act=act, manager=manager, size=len(body))
         if record is not None:
-            return api.responses.one(record, target.resource, form, warnings=warnings + act.warnings)
+            return context.responses.one(record, target.resource, form, warnings=warnings + act.warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
@@ -91,26 +91,30 @@ def parse_patch(body: bytes, media: str, resource: Resource, *, field_validation
 
 
 async def _attempt(
-    api: ServerContext, target: Target, patch: Patch, *, act: WriteRequest, manager: str, size: int
+    context: ServerContext, target: Target, patch: Patch, *, act: WriteRequest, manager: str, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
-    current = await api.version_converter.read(target)
+    current = await context.version_converter.read(target)
     if current is None:
         raise api_errors.not_found(target.resource, target.name)
-    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    parsed = await api.offloader.offload_if_large(
-        size + len(current.value), lambda: _patched_object(api, target, current, patch=patch, act=act, manager=manager)
+    act.is_mutable = context.admission.chain.mutates(UPDATE, target)
+    parsed = await context.offloader.offload_if_large(
+        size + len(current.value), lambda: _patched_object(context, target, current, patch=patch, act=act, manager=manager)
     )
-    return parsed.warnings, await api.writer.admit_and_commit(target, current, parsed.object, act=act)
+    return parsed.warnings, await context.writer.admit_and_commit(target, current, parsed.object, act=act)
 
 
 def _patched_object(
-    api: ServerContext, target: Target, current: Record, *, patch: Patch, act: WriteRequest, manager: str
+    context: ServerContext, target: Target, current: Record, *, patch: Patch, act: WriteRequest, manager: str
 ) -> request_body.Read:
     """Returns the patched object, ready to be committed. Raises `Conflict` if the patch names another resourceVersion."""
     old = object_codec.loaded(current, target.resource)
     result = _without_unchanged_managed_fields(patch.change(object_codec.served(current, target.resource)), old)
     parsed = patch_result.typed(
-        api.kinds.rules(target.resource), result, target, field_validation=act.write_options.field_validation, odd=patch.problems
+        context.kinds.rules(target.resource),
+        result,
+        target,
+        field_validation=act.write_options.field_validation,
+        odd=patch.problems,
     )
     patched = parsed.object
     with patch_result.blamed():
@@ -119,8 +123,8 @@ def _patched_object(
     update.set_resource_version(patched["metadata"], old["metadata"], target.resource)
     if patched["metadata"]["resourceVersion"] not in {"", old["metadata"]["resourceVersion"]}:
         raise api_errors.modified(target.resource, target.name)
-    entries = managed_fields.entries_on_update(api.kinds, target, manager, new=patched, old=old, now=api.timestamp())
-    api.preparer.prepare_update(target, patched, old, update_entries=entries, act=act)
+    entries = managed_fields.entries_on_update(context.kinds, target, manager, new=patched, old=old, now=context.timestamp())
+    context.preparer.prepare_update(target, patched, old, update_entries=entries, act=act)
     return parsed
 
 

@@ -38,13 +38,13 @@ UNNAMED_FAMILIES = ("ip/", "nodeport/")
 log = logging.getLogger(__name__)
 
 
-async def remove(api: ServerContext, user: User, target: Target) -> Response:
+async def remove(context: ServerContext, user: User, target: Target) -> Response:
     """Removes the object. Raises `Invalid` if it can be read, `Conflict` if it is modified concurrently."""
-    await api.authorizer.check(user, authorization_attributes.for_object(VERB, target))
-    damaged = await _damaged(api.store, storage_keys.object_key(target.resource, target.namespace or "", target.name), target)
+    await context.authorizer.check(user, authorization_attributes.for_object(VERB, target))
+    damaged = await _damaged(context.store, storage_keys.object_key(target.resource, target.namespace or "", target.name), target)
     revision = Revision(damaged.revision)
-    entries = await _entries(api.store, damaged.key, revision)
-    outcome = await api.store.commit(contract.delete(damaged.key, revision=revision, remove_entries=entries))
+    entries = await _entries(context.store, damaged.key, revision)
+    outcome = await context.store.commit(contract.delete(damaged.key, revision=revision, remove_entries=entries))
     if isinstance(outcome, FailedGuards):
         raise api_errors.modified(target.resource, target.name)
     details = facts(

@@ -26,12 +26,12 @@ MAX_TRIES = 20
 """Attempts of an update without resourceVersion after concurrent modifications, or of one whose allocated addresses are taken."""
 
 
-async def update(api: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
+async def update(context: ServerContext, request: Request, target: Target, *, form: Form) -> Response:
     """Handles a PUT."""
     options = query.write_options(request.query, "UpdateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
-    body, rules = await request.read_body(), api.kinds.rules(target.resource)
-    decoded = await api.offloader.offload_if_large(
+    body, rules = await request.read_body(), context.kinds.rules(target.resource)
+    decoded = await context.offloader.offload_if_large(
         len(body),
         lambda: request_body.read_object(body, media, target.resource, rules=rules, field_validation=options.field_validation),
     )
@@ -39,19 +39,19 @@ async def update(api: ServerContext, request: Request, target: Target, *, form: 
     manager = managed_fields.field_manager(request, options.field_manager)
     act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        current = await api.version_converter.read(target)
+        current = await context.version_converter.read(target)
         if current is None:
-            record = await _create(api, target, decoded.object, manager=manager, act=act, size=len(body))
+            record = await _create(context, target, decoded.object, manager=manager, act=act, size=len(body))
         else:
-            record = await _replace(api, target, current, requested=decoded.object, manager=manager, act=act, size=len(body))
+            record = await _replace(context, target, current, requested=decoded.object, manager=manager, act=act, size=len(body))
         if record is not None:
             warnings = decoded.warnings + act.warnings
-            return api.responses.one(record, target.resource, form, code=201 if current is None else 200, warnings=warnings)
+            return context.responses.one(record, target.resource, form, code=201 if current is None else 200, warnings=warnings)
     raise api_errors.modified(target.resource, target.name)
 
 
 async def _create(
-    api: ServerContext, target: Target, requested: dict[str, Any], *, manager: str, act: WriteRequest, size: int
+    context: ServerContext, target: Target, requested: dict[str, Any], *, manager: str, act: WriteRequest, size: int
 ) -> Record | None:
     """Creates the object if its kind allows create on update. Returns None if another request has created it concurrently."""
     resource, uid = target.resource, requested["metadata"].get("uid")
@@ -59,35 +59,47 @@ async def _create(
         raise api_errors.conflict(resource, target.name, f"no object has the uid {uid}: it was deleted")
     if target.subresource or resource.is_custom or not metadata.is_created_by_update(resource.group, resource.kind):
         raise api_errors.not_found(resource, target.name)
-    await api.authorizer.check(act.user, authorization_attributes.for_create(target))
+    await context.authorizer.check(act.user, authorization_attributes.for_create(target))
     try:
         return await create.try_create(
-            api, target, requested, create_entries=managed_fields.entries_on_create(api.kinds, target, manager), act=act, size=size
+            context,
+            target,
+            requested,
+            create_entries=managed_fields.entries_on_create(context.kinds, target, manager),
+            act=act,
+            size=size,
         )
     except errors.AlreadyExists:
         return None
 
 
 async def _replace(
-    api: ServerContext, target: Target, current: Record, *, requested: dict[str, Any], manager: str, act: WriteRequest, size: int
+    context: ServerContext,
+    target: Target,
+    current: Record,
+    *,
+    requested: dict[str, Any],
+    manager: str,
+    act: WriteRequest,
+    size: int,
 ) -> Record | None:
     """Updates the object. Returns None if it was modified concurrently."""
-    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
-    new = await api.offloader.offload_if_large(
-        size + len(current.value), lambda: _updated_object(api, target, current, requested=requested, manager=manager, act=act)
+    act.is_mutable = context.admission.chain.mutates(UPDATE, target)
+    new = await context.offloader.offload_if_large(
+        size + len(current.value), lambda: _updated_object(context, target, current, requested=requested, manager=manager, act=act)
     )
-    return await api.writer.admit_and_commit(target, current, new, act=act)
+    return await context.writer.admit_and_commit(target, current, new, act=act)
 
 
 def _updated_object(
-    api: ServerContext, target: Target, current: Record, *, requested: dict[str, Any], manager: str, act: WriteRequest
+    context: ServerContext, target: Target, current: Record, *, requested: dict[str, Any], manager: str, act: WriteRequest
 ) -> dict[str, Any]:
     old = object_codec.loaded(current, target.resource)
     new = {**requested, "metadata": dict(requested["metadata"])}
     set_resource_version(new["metadata"], old["metadata"], target.resource)
     _check_preconditions(new, old, target)
-    entries = managed_fields.entries_on_update(api.kinds, target, manager, new=new, old=old, now=api.timestamp())
-    api.preparer.prepare_update(target, new, old, update_entries=entries, act=act)
+    entries = managed_fields.entries_on_update(context.kinds, target, manager, new=new, old=old, now=context.timestamp())
+    context.preparer.prepare_update(target, new, old, update_entries=entries, act=act)
     return new
 
 

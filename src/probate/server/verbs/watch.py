@@ -47,16 +47,18 @@ FIRST_PAGE_RECORDS = 8
 """Initial objects that are read first: their size is still unknown, and a client may read slowly."""
 
 
-async def watch(api: ServerContext, request: Request, target: Target, *, form: Form) -> StreamingResponse:
+async def watch(context: ServerContext, request: Request, target: Target, *, form: Form) -> StreamingResponse:
     """Handles a watch. The stream ends after the requested time, at most MAX_WATCH_SECONDS."""
     options = query.list_options({**request.query, "watch": ["1"]})
-    selector = await selector_filter.parse_filter(target, options, rules=api.kinds.rules(target.resource), offloader=api.offloader)
+    selector = await selector_filter.parse_filter(
+        target, options, rules=context.kinds.rules(target.resource), offloader=context.offloader
+    )
     if options.resource_version:
         list_snapshot.parse_resource_version(options.resource_version)
     session = _Session(target, form, options, selector=selector)
-    with session.reserve_memory(api):  # rejects the watch before the stream begins
+    with session.reserve_memory(context):  # rejects the watch before the stream begins
         media = negotiation.PROTOBUF_WATCH if form.is_protobuf else negotiation.JSON
-        return StreamingResponse(_with_error_event(api, session), media, attach=session.attach)
+        return StreamingResponse(_with_error_event(context, session), media, attach=session.attach)
 
 
 class _Session:
@@ -73,9 +75,9 @@ class _Session:
         self.sink = sink
 
     @contextmanager
-    def reserve_memory(self, api: ServerContext) -> Iterator[None]:
+    def reserve_memory(self, context: ServerContext) -> Iterator[None]:
         """Reserves memory for the selectors, which may be long."""
-        share = MemoryShare(api.selector_memory)
+        share = MemoryShare(context.selector_memory)
         share.grow_to(BYTES_PER_SELECTOR_CHARACTER * (len(self.options.label_selector) + len(self.options.field_selector)))
         try:
             yield
@@ -83,10 +85,10 @@ class _Session:
             share.release()
 
 
-async def _with_error_event(api: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
+async def _with_error_event(context: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
     try:
-        with session.reserve_memory(api):
-            async with aclosing(_events(api, session)) as chunks:
+        with session.reserve_memory(context):
+            async with aclosing(_events(context, session)) as chunks:
                 async for chunk in chunks:
                     yield chunk
     except errors.ApiError as error:
@@ -95,28 +97,30 @@ async def _with_error_event(api: ServerContext, session: _Session) -> AsyncGener
         yield watch_rows.event(b"ERROR", orjson.dumps(status.failure_status(errors.Gone(str(error)))), session.form)
 
 
-async def _events(api: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
+async def _events(context: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
     options, selector, resource = session.options, session.selector, session.target.resource
-    encoder = WatchEventEncoder(api, resource, session.form, selector=selector)
+    encoder = WatchEventEncoder(context, resource, session.form, selector=selector)
     prefix = storage_keys.namespace_range(session.target.resource, session.target.namespace)
-    after, sends_initial = await _start(api, options)
+    after, sends_initial = await _start(context, options)
     if sends_initial:
-        async with aclosing(listing.iterate_pages(api, resource, prefix, selector=selector, first=FIRST_PAGE_RECORDS)) as pages:
+        async with aclosing(listing.iterate_pages(context, resource, prefix, selector=selector, first=FIRST_PAGE_RECORDS)) as pages:
             async for page in pages:
                 after = page.revision
                 shown = (
-                    page.records if selector.needs_served_version else await api.version_converter.served(resource, page.records)
+                    page.records
+                    if selector.needs_served_version
+                    else await context.version_converter.served(resource, page.records)
                 )
                 for records in _split(shown):
-                    yield await _initial_chunk(api, encoder, records, form=session.form)
+                    yield await _initial_chunk(context, encoder, records, form=session.form)
         if options.sends_initial_events and options.wants_bookmarks:
             yield encoder.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or MAX_WATCH_SECONDS, MAX_WATCH_SECONDS)
-    async with api.store.watch(prefix, after=after) as changes, _BookmarkTimer(api.clock, changes, seconds) as timer:
+    async with context.store.watch(prefix, after=after) as changes, _BookmarkTimer(context.clock, changes, seconds) as timer:
         changes.set_handler(_DirectWriter(session, encoder, timer).tell)
         async for batch in changes:
-            events = await api.version_converter.events(resource, batch)
-            if events and (chunk := await _change_chunk(api, encoder, events, session=session)):
+            events = await context.version_converter.events(resource, batch)
+            if events and (chunk := await _change_chunk(context, encoder, events, session=session)):
                 yield chunk
             if timer.is_due:
                 timer.is_due = False
@@ -126,22 +130,24 @@ async def _events(api: ServerContext, session: _Session) -> AsyncGenerator[bytes
                     return
 
 
-async def _initial_chunk(api: ServerContext, encoder: WatchEventEncoder, records: list[Record], *, form: Form) -> bytes:
+async def _initial_chunk(context: ServerContext, encoder: WatchEventEncoder, records: list[Record], *, form: Form) -> bytes:
     """Encodes initial objects as ADDED events."""
 
     def write() -> bytes:
         return b"".join([encoder.line(b"ADDED", record.value, record.revision) for record in records])
 
     return (
-        await api.offloader.offload_if_large(sum(len(record.value) for record in records), write) if form.is_protobuf else write()
+        await context.offloader.offload_if_large(sum(len(record.value) for record in records), write)
+        if form.is_protobuf
+        else write()
     )
 
 
-async def _change_chunk(api: ServerContext, encoder: WatchEventEncoder, events: Batch, *, session: _Session) -> bytes:
+async def _change_chunk(context: ServerContext, encoder: WatchEventEncoder, events: Batch, *, session: _Session) -> bytes:
     """Encodes a batch of changes, on a thread if it is large."""
     if (size := watch_rows.encoding_cost(events, session.form)) <= LARGE_BYTES:
         return encoder.batch(events)
-    return await api.offloader.offload_if_large(size, lambda: encoder.batch(events))
+    return await context.offloader.offload_if_large(size, lambda: encoder.batch(events))
 
 
 def _split(records: list[Record]) -> Iterator[list[Record]]:
@@ -186,16 +192,16 @@ class _DirectWriter:
         return True
 
 
-async def _start(api: ServerContext, options: ListOptions) -> tuple[Revision, bool]:
+async def _start(context: ServerContext, options: ListOptions) -> tuple[Revision, bool]:
     """Returns the revision after which the watch begins, and whether it first sends the current objects."""
     if options.resource_version and (requested := list_snapshot.parse_resource_version(options.resource_version)) > (
-        current := await api.store.revision()
+        current := await context.store.revision()
     ):
         raise list_snapshot.resource_version_too_large(requested, current)
     if options.sends_initial_events or (options.sends_initial_events is None and options.resource_version in {"", "0"}):
         return Revision(0), True
     if options.resource_version in {"", "0"}:
-        return await api.store.revision(), False
+        return await context.store.revision(), False
     return list_snapshot.parse_resource_version(options.resource_version), False
 
 

@@ -35,10 +35,10 @@ def encoding_cost(events: Batch, form: Form) -> int:
 class WatchEventEncoder:
     """Encodes the events of one watcher."""
 
-    def __init__(self, api: ServerContext, resource: Resource, form: Form, *, selector: SelectorFilter) -> None:
+    def __init__(self, context: ServerContext, resource: Resource, form: Form, *, selector: SelectorFilter) -> None:
         self._resource = resource
         self._form = form
-        self._responses = api.responses
+        self._responses = context.responses
         self._selector = selector
         self._is_table = form.shape == "Table"
         self._has_columns = False  # only the first table of a watch names the columns
