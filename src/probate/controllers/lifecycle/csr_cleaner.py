@@ -1,8 +1,8 @@
 """Deletes certificate requests that are settled or abandoned, by a timer for each.
 
-A CertificateSigningRequest is deleted an hour after it was signed, denied or failed, when the certificate in it expires, a day after
-it was approved and not signed, or else a day after it was created. A PodCertificateRequest belongs to a kubelet, which creates another
-one if it needs to: it is deleted a quarter of an hour after it was created, whatever its state.
+A CertificateSigningRequest is deleted an hour after it was signed, denied or failed, when the certificate in it expires, a day
+after it was approved and not signed, or else a day after it was created. A PodCertificateRequest belongs to a kubelet, which
+creates another one if it needs to: it is deleted a quarter of an hour after it was created, whatever its state.
 """
 
 from __future__ import annotations
