@@ -67,3 +67,23 @@ async def test_an_owner_counted_as_dangling_while_a_removed_namesake_was_still_k
 
 def reference_to(name: str, uid: str) -> dict[str, str]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
+
+
+async def test_a_dependent_was_deleted_because_another_referred_to_a_removed_namesake_of_its_owner() -> None:
+    """Both were resolved together, and the namesake was still known as waiting: so the name was not read, and the owner not found."""
+    async with running(collects=False) as house:
+        queue = WorkQueue()
+        backend = store_backend(house.api)
+        await house.create("configmaps", "default", {"metadata": {"name": "owner", "finalizers": ["example.com/x"]}})
+        await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
+        [namesake] = await backend.get_items([object_key("configmaps", "default", "owner")])
+        assert namesake is not None
+        await house.request("PATCH", f"{FOLDER}/owner", {"metadata": {"finalizers": None}}, media=MERGE_PATCH)
+        owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
+        for name, uid in (("stray", namesake.meta.uid), ("dependent", owner["metadata"]["uid"])):
+            meta = {"name": name, "ownerReferences": [reference_to("owner", uid)]}
+            await house.create("configmaps", "default", {"metadata": meta})
+        queue.add_change(Change(namesake.revision, None, namesake))
+        keys = [object_key("configmaps", "default", name) for name in ("stray", "dependent")]
+        actions = await Resolver(backend, queue).decide(dict.fromkeys(keys, 1))
+        assert [action.item.key for action in actions] == keys[:1]

@@ -86,11 +86,11 @@ class OwnershipReader:
     ) -> list[ResolvedOwner]:
         kinds = [self._resource_of_kind(owner) for _, owner in references]
         keys_ = [metadata_view.owner_key(item, owner, kind) for (item, owner), kind in zip(references, kinds, strict=True)]
-        items: dict[Key, Item | None] = dict.fromkeys(filter(None, keys_))
+        items: dict[Key, Item | None] = {key: known.get(key) for key in keys_ if key}
         for (_, owner), key in zip(references, keys_, strict=True):
-            item = known.get(key)
-            if item is not None and item.meta.uid == owner.uid:  # another uid proves nothing: the known one may be gone by now
-                items[key] = item
+            item = items.get(key)
+            if item is not None and item.meta.uid != owner.uid:  # the known one may be gone, and another have its name: read it
+                items[key] = None
         unread = [key for key, item in items.items() if item is None]
         damaged: set[Key] = set()
         if unread:
