@@ -70,7 +70,7 @@ def reference_to(name: str, uid: str) -> dict[str, str]:
 
 
 async def test_a_dependent_was_deleted_because_another_referred_to_a_removed_namesake_of_its_owner() -> None:
-    """Both were resolved together, and the namesake was still known as waiting: so the name was not read, and the owner not found."""
+    """Both were resolved together. The namesake was still known as waiting, so the name was not read and the owner not found."""
     async with running(collects=False) as house:
         queue = WorkQueue()
         backend = store_backend(house.api)
