@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PIP = "pip>=25.3"
+"""Older ones look at newer versions of a locked package that is required with extras, and refuse them because they are not locked."""
 PYTHON, NODE = ROOT / "locks" / "clients.txt", ROOT / "tests" / "clients" / "node" / "package.json"
 
 
@@ -26,6 +28,7 @@ def python_clients(into: Path) -> None:
     """A virtual environment with what the lock file names."""
     venv.create(into, clear=True, with_pip=True)
     pip = [str(into / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--upgrade", PIP], check=True)
     subprocess.run([*pip, "install", "--require-hashes", "--requirement", str(PYTHON)], check=True)
 
 
