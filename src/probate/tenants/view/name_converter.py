@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from probate.api.gvk import GroupKind, GroupResource, GroupVersion
+from probate.api.tenants import ID_LENGTH
 
-ID_LENGTH = 6
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 SERVICE_ACCOUNTS_PREFIX = "system:serviceaccounts:"
 

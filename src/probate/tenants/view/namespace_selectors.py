@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
+from probate.api.tenants import TENANT_LABEL
 from probate.tenants.view.name_converter import NameConverter
 
-TENANT_LABEL = "kubezoo.io/tenant"
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 

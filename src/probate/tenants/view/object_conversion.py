@@ -13,9 +13,10 @@ from typing import Any
 
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
+from probate.api.tenants import TENANT_LABEL
 from probate.tenants.view import reference_converter
 from probate.tenants.view.name_converter import NameConverter, ToPhysical, ToTenant
-from probate.tenants.view.namespace_selectors import NAME_LABEL, TENANT_LABEL
+from probate.tenants.view.namespace_selectors import NAME_LABEL
 
 NAMESPACES = GroupResource("", "namespaces")
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
