@@ -5,7 +5,7 @@ A tenant's id is the name of its Tenant object. In the physical view, names of w
 transaction adds that creates the object and the one removes that deletes it (ADR 10).
 
     objects/tenants.tenant.kubezoo.io/-/111111          the Tenant
-    tenant-open/111111                                  it exists and is not being deleted: each create in the tenant is guarded by it
+    tenant-open/111111                                  it is not being deleted: each create in it is guarded by this entry
     tenant/111111/objects/pods/111111-web/p             the pod belongs to the tenant
     tenant/111111/objects/persistentvolumes/-/111111-v  the volume belongs to the tenant
 """
