@@ -6,8 +6,8 @@ This module is the specification. The tests in `tests/contract` hold every engin
 are *index entries*: they have no value and no history and cannot be watched. An index entry carries the revision of the
 transaction that last added it; adding an existing entry again updates that revision. `keys` defines the layout of keys.
 
-**Ranges.** A prefix names a range: all keys that begin with it. It ends with a whole segment, in `/`. A range of objects may end within
-the segment of the namespace too, or of the name if the namespace is `-`, after an id of six characters and a dash: as in
+**Ranges.** A prefix names a range: all keys that begin with it. It ends with a whole segment, in `/`. A range of objects may end
+within the segment of the namespace too, or of the name if the namespace is `-`, after an id of six characters and a dash: as in
 `objects/pods/111111-` and `objects/nodes/-/111111-`. `keys` has the syntax. Every method that takes a prefix takes both forms.
 
 **Transactions.** A transaction (`Txn`) creates, updates or deletes exactly one object and adds or removes any number of index

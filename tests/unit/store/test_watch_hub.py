@@ -259,8 +259,9 @@ async def test_damaged_change_ends_the_watches_of_its_partial_range_only() -> No
     prefixes = (BY_NAMESPACE, BY_NAME, "objects/k/222222-", "objects/k/")
     inside, by_name, other, wide = (target.subscribe(prefix, after=Revision(1)) for prefix in prefixes)
     damaged = DamagedRecord(f"{BY_NAMESPACE}a/p", Revision(3), "")
-    events = [event(2, f"{BY_NAMESPACE}a/q"), damaged, event(4, f"{BY_NAME}v"), event(5, "objects/k/222222-a/p")]
-    target.publish_with_damaged(events, revision=Revision(5))
+    changes: list[Event | DamagedRecord] = [event(2, f"{BY_NAMESPACE}a/q"), damaged]
+    changes += [event(4, f"{BY_NAME}v"), event(5, "objects/k/222222-a/p")]
+    target.publish_with_damaged(changes, revision=Revision(5))
     for ended in (inside, wide):
         assert [found.revision for found in await ended.take()] == [2]
         with pytest.raises(errors.Gone):
