@@ -278,6 +278,12 @@ async def test_discovery_and_openapi_have_the_kind(server: InProcessServer) -> N
     assert f"{TENANTS}/{{name}}" in (await server.request("GET", "/openapi/v2")).json["paths"]
 
 
+async def test_the_kind_cannot_be_defined_again(server: InProcessServer) -> None:
+    """A definition would replace it."""
+    answer = await server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(tenants.GROUP))
+    assert (answer.code, answer.json["details"]["causes"][0]["field"]) == (422, "spec.group")
+
+
 async def test_unknown_fields_are_reported(server: InProcessServer) -> None:
     body = {"metadata": {"name": "111111"}, "spec": {"color": "red"}}
     answer = await server.request("POST", TENANTS, body, query={"fieldValidation": "Strict"})
