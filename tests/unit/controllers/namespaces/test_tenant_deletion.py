@@ -370,3 +370,27 @@ async def test_many_forced_finalizers_are_recorded_in_several_events(site: Site)
         await until_gone(site)
     messages = [event["message"] for event in (await site.http.get(f"{NAMESPACES}/default/events")).json()["items"]]
     assert sorted(message.count("configmaps/") for message in messages) == [10, 20]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+async def test_pages_of_what_belongs_to_a_tenant(site: Site, limit: int) -> None:
+    await fill(site, "111111")
+    everything = [tenants.content_entry("111111", key) for key in await all_pages(site, limit)]
+    assert everything == await keys_of(site, "111111")
+    chosen = await all_pages(site, limit, resources=("secrets", "configmaps", "leases.coordination.k8s.io"))
+    assert chosen == ["objects/configmaps/111111-web/a", "objects/secrets/111111-web/a"]
+    rest = await all_pages(site, limit, but=("secrets", "configmaps"))
+    assert sorted([*chosen, *rest]) == sorted(await all_pages(site, limit))
+    assert sum((await site.backend.count_tenant("111111")).values()) == len(everything)
+
+
+async def all_pages(site: Site, limit: int, **options: Any) -> list[str]:
+    found: list[str] = []
+    token = ""
+    while True:
+        page = await site.backend.list_tenant("111111", token, limit=limit, **options)
+        assert len(page.keys) <= limit
+        found += page.keys
+        token = page.continue_token
+        if not token:
+            return found
