@@ -163,6 +163,15 @@ class RemoveFinalizer(msgspec.Struct, frozen=True, gc=False):
     because: str
 
 
+class RemoveFinalizers(msgspec.Struct, frozen=True, gc=False):
+    """Removes finalizers of others from a deleting item, if it and the items of `preconditions` are unchanged."""
+
+    item: Item
+    names: frozenset[str]
+    because: str
+    preconditions: tuple[Item, ...] = ()
+
+
 class UpdateStatus(msgspec.Struct, frozen=True, gc=False):
     """Replaces the item's status."""
 
@@ -172,14 +181,16 @@ class UpdateStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finalize(msgspec.Struct, frozen=True, gc=False):
-    """Removes the content finalizer of a deleting namespace or CRD that has no content left, and replaces its status."""
+    """Removes the content finalizer of a deleting namespace, CRD or Tenant without content, and replaces its status."""
 
     item: Item
     status: dict[str, Any]
     because: str
 
 
-Action: TypeAlias = Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer | UpdateStatus | Finalize
+Action: TypeAlias = (
+    Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer | RemoveFinalizers | UpdateStatus | Finalize
+)
 
 
 class Outcome(Enum):

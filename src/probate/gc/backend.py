@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -86,6 +87,16 @@ class Backend(Protocol):
         """Returns one page of the objects in a namespace, of one resource or of all. The first page has an empty token."""
         ...
 
+    async def list_tenant(
+        self, tenant: str, continue_token: str, *, limit: int, resources: Collection[str] = (), but: Collection[str] = ()
+    ) -> KeyPage:
+        """Returns one page of a tenant's objects: of these resources, or of all `but` some. The first page has an empty token."""
+        ...
+
+    async def count_tenant(self, tenant: str) -> Counter[GroupResource]:
+        """Returns how many objects of each resource a tenant has. Visits each, but reads none."""
+        ...
+
     async def list_resource(self, resource: str, continue_token: str, *, limit: int) -> KeyPage:
         """Returns one page of the objects of a resource. The first page has an empty token."""
         ...
@@ -153,6 +164,6 @@ class Backend(Protocol):
         """Returns a number that changes when an action that was denied may be permitted now."""
         ...
 
-    async def record_warning(self, item: Item, reason: str, message: str) -> None:
-        """Records a warning Event about the object."""
+    async def record_warning(self, item: Item, reason: str, message: str, *, component: str = "") -> None:
+        """Records a warning Event about the object, as this component, or as the collector."""
         ...
