@@ -71,6 +71,8 @@ class ServerContext:
     list_cache, large_list_limit,
     selector_memory                 caches and limits of list and watch
     service_pools                   the ranges of cluster IPs and node ports
+    owner_permissions,
+    owner_warnings                  how owner references are checked
     offloader                       runs long work
     discovery_cache, openapi_cache  documents about the API
     issue_kubeconfig                credentials of tenants' users; None without a certificate authority
@@ -108,6 +110,8 @@ class ServerContext:
         self.new_uid: Final = new_uid
         self.random: Final = random  # for generateName, and for cluster IPs and node ports
         self.service_pools: Final = service_pools
+        self.owner_permissions: Final = owner_permissions
+        self.owner_warnings: Final = owner_warnings
         self.authorizer: Final = Authorizer(store)
         self.shared: Final = services
         self.metrics: Final = services.metrics

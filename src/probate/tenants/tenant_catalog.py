@@ -12,7 +12,6 @@ LEFT_OUT = {
     "csinodes.storage.k8s.io": "the drivers on the platform's nodes",
     "resourceslices.resource.k8s.io": "the devices of the platform's nodes",
     "devicetaintrules.resource.k8s.io": "the devices of the platform's nodes",
-    "apiservices.apiregistration.k8s.io": "which groups the server has, for all tenants",
     "flowschemas.flowcontrol.apiserver.k8s.io": "how the server shares its capacity between tenants",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": "how the server shares its capacity between tenants",
     "servicecidrs.networking.k8s.io": "the addresses that all tenants share",
@@ -21,8 +20,8 @@ LEFT_OUT = {
     "storageversionmigrations.storagemigration.k8s.io": "how the store keeps the objects of all tenants",
 }
 """Resources that tenants do not have, and what they are about."""
-READ_ONLY = frozenset({"nodes"})
-"""Resources of which tenants see the platform's objects and can change none. They have no subresources."""
+READ_ONLY = frozenset({"nodes", "apiservices.apiregistration.k8s.io"})
+"""Resources of which tenants see objects that the platform maintains, and can change none. They have no subresources."""
 READ_VERBS = ("get", "list", "watch")
 
 

@@ -77,7 +77,7 @@ class TenantUsers:
         owner = await self.uid(tenant) if await self._store.read(entry) is not None else ""
         return self._remember(self._owners, namespace, owner, revision=revision)
 
-    def evict(self, tenant: str) -> None:
+    async def evict(self, tenant: str) -> None:
         """Removes a tenant from the caches."""
         self._uids.pop(tenant, None)
         for namespace in [name for name in self._owners if tenants.id_in_name(name) == tenant]:
