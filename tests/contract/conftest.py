@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from probate.store.contract import Store
-from support import store_engines
+from support import store_engines, tenant_stores
 
 
-@pytest.fixture(params=["model", "memory", "sqlite", "etcd", "etcd-3.5"])
+@pytest.fixture(params=["model", "memory", "sqlite", "etcd", "etcd-3.5", "tenant"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> store_engines.Engine:
     match request.param:
         case "memory":
@@ -22,6 +22,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> store_engines.Engi
             return store_engines.Etcd(request.getfixturevalue("etcd_member").endpoint)
         case "etcd-3.5":
             return store_engines.Etcd(request.getfixturevalue("newer_etcd_member").endpoint)
+        case "tenant":
+            return tenant_stores.TenantEngine()
     return store_engines.ModelEngine()
 
 
