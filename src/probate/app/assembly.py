@@ -37,6 +37,7 @@ from probate.server.app import App
 from probate.server.audit import setup as auditing
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.service_accounts import JWKS_PATH, TokenIssuer
+from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.bootstrap import api_services, default_objects, kubernetes_service, namespaces, rbac_roles
 from probate.server.bootstrap.creation_planner import CreationPlanner
@@ -46,7 +47,6 @@ from probate.server.local_transport import LocalTransport
 from probate.server.objects import damage_reports
 from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.request_limits import RequestLimits
-from probate.server.tenants.credentials import IssueKubeconfig
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store

@@ -21,7 +21,7 @@ from probate.app.credentials import SecureServing
 from probate.core.clock import FakeClock
 from probate.http.tls import client_certificates
 from probate.http.tls.client_certificates import TenantClaim
-from probate.server.tenants.credentials import IssuedKubeconfig, TenantUser
+from probate.server.authn.tenant_credentials import IssuedKubeconfig, TenantUser
 from probate.settings import Settings
 from support.in_process_server import InProcessServer, Response, running
 
