@@ -27,11 +27,13 @@ def skip_if_not_for_tenants(request: pytest.FixtureRequest) -> None:
             pytest.skip(DIFFERENT_FOR_TENANTS[name])
 
 
-@pytest.fixture(params=["model", "memory", "sqlite", "etcd", "etcd-3.5", "tenant"])
+@pytest.fixture(params=["model", "memory", "ownership", "sqlite", "etcd", "etcd-3.5", "tenant"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> store_engines.Engine:
     match request.param:
         case "memory":
             return store_engines.Memory()
+        case "ownership":
+            return store_engines.Owned()
         case "sqlite":
             return store_engines.File(tmp_path)
         case "etcd":

@@ -25,7 +25,7 @@ from probate.controllers.runtime.context import Server
 from probate.controllers.simulated_nodes import node_agent
 from probate.core import errors, logs
 from probate.core.aio import tasks
-from probate.core.aio.offload import WorkerPool
+from probate.core.aio.offload import Offload, WorkerPool
 from probate.core.clock import Clock, SystemClock
 from probate.core.metrics import Registry
 from probate.http import listener
@@ -37,6 +37,7 @@ from probate.server.app import App
 from probate.server.audit import setup as auditing
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.service_accounts import JWKS_PATH, TokenIssuer
+from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.bootstrap import api_services, default_objects, kubernetes_service, namespaces, rbac_roles
 from probate.server.bootstrap.creation_planner import CreationPlanner
@@ -49,6 +50,10 @@ from probate.server.request_limits import RequestLimits
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
+from probate.tenants import context_factory  # loaded late: `probate.app.startup`
+from probate.tenants.ownership.ownership_store import OwnershipStore
+from probate.tenants.per_tenant import PerTenant
+from probate.tenants.tenant_contexts import TenantContexts
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +91,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     kubernetes_service.check(settings.advertise_address)
     node_agent.check_grace_period(settings.node_monitor_grace_period)
     settings = dataclasses.replace(settings, max_connections=listener.fit_connections(settings.max_connections))
-    async with managed_store(settings, clock) as store:
+    async with managed_store(settings, clock) as engine:
+        store = OwnershipStore(engine)
         with listener.bind(settings.listen, is_insecure=settings.insecure) as socket:
             host, port = socket.getsockname()[:2]
             secure = None if settings.insecure else SecureServing(settings, host, clock)
@@ -95,8 +101,17 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             metrics = Registry()
             limit_log = LimitLog(clock, metrics)
             authenticator = _authenticator(secure, clock, accounts, limit_log=limit_log)
+            offload = WorkerPool("large")
             context = _api(
-                settings, store, clock, accounts=accounts, authenticator=authenticator, limit_log=limit_log, metrics=metrics
+                settings,
+                store,
+                clock,
+                offload=offload,
+                accounts=accounts,
+                authenticator=authenticator,
+                limit_log=limit_log,
+                metrics=metrics,
+                issue_kubeconfig=_kubeconfig_issuer(settings, secure, offload, url=url),
             )
             await _bootstrap(context, settings.admission, host=settings.advertise_address or host, port=port)
             announce = functools.partial(readiness.print_start_line, settings, url, clock, began=began)
@@ -107,8 +122,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 str if secure is None else secure.tls.client_ca_bundle,
             )
             async with _auditing(settings, context), _current_credentials(settings, secure, url):
-                app = _app(settings, context, None if secure is None else authenticator)
+                contexts = _tenant_contexts(settings, context, authenticator)
+                app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
+                    contexts.serving(),
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
@@ -156,6 +173,15 @@ def _csr_signer(secure: SecureServing | None, context: ServerContext) -> Callabl
     return lambda order: context.offloader.run_in_thread(lambda: secure.sign(order))
 
 
+def _kubeconfig_issuer(settings: Settings, secure: SecureServing | None, offload: Offload, *, url: str) -> IssueKubeconfig | None:
+    """Returns the function that makes kubeconfigs for tenants' users; None without an authority. It makes keys on a thread."""
+    if secure is None:
+        return None
+    host, port = settings.advertise_address, url.rpartition(":")[2]
+    reachable = url if not host else f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return lambda user, seconds: offload.run(lambda: secure.issue_kubeconfig(reachable, user, seconds))
+
+
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
     key = authority.new_signing_key if secure is None else secure.folder.signing_key
     keys_at = settings.service_account_jwks_uri or url + JWKS_PATH
@@ -170,7 +196,22 @@ def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContex
     )
 
 
-def _app(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator | None) -> App:
+def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator) -> TenantContexts:
+    """Returns the contexts of tenants. Nothing is made for them before a tenant's user sends a request."""
+    install, per_tenant = functools.partial(admission_plugins.install, enabled=settings.admission), PerTenant()
+    contexts = TenantContexts(
+        context,
+        lambda: context_factory.new_factory(context, catalog.load(), install=install),
+        users=authenticator.tenants,
+        per_tenant=per_tenant,
+    )
+    per_tenant.register(authenticator.tenants.evict)
+    return contexts
+
+
+def _app(
+    settings: Settings, context: ServerContext, authenticator: RequestAuthenticator | None, *, contexts: TenantContexts
+) -> App:
     limits = RequestLimits(context.limit_log, max_connections=settings.max_connections)
     if authenticator is None:
         return App(context, body_timeout=settings.patience, request_limits=limits)
@@ -180,6 +221,7 @@ def _app(settings: Settings, context: ServerContext, authenticator: RequestAuthe
         authenticate_cached=authenticator.cached_user,
         body_timeout=settings.patience,
         request_limits=limits,
+        tenants=contexts,
     )
 
 
@@ -215,17 +257,18 @@ def _authenticator(
     return secure.authenticator(accounts, WorkerPool("issuer"), limit_log)
 
 
-def _api(
+def _api(  # noqa: PLR0913 everything that the context is made of is passed here
     settings: Settings,
     store: Store,
     clock: Clock,
     *,
+    offload: Offload,
     accounts: TokenIssuer,
     authenticator: RequestAuthenticator,
     limit_log: LimitLog,
     metrics: Registry,
+    issue_kubeconfig: IssueKubeconfig | None,
 ) -> ServerContext:
-    offload = WorkerPool("large")
     return ServerContext(
         store,
         KindRegistry(store, catalog.load(), offload),
@@ -235,6 +278,7 @@ def _api(
         offload=offload,
         registry=metrics,
         limit_log=limit_log,
+        issue_kubeconfig=issue_kubeconfig,
         webhook_services=endpoints.services(settings.webhook_service),
         service_accounts=accounts,
         authenticate_token=authenticator.authenticate_token,
