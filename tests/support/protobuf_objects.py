@@ -18,7 +18,7 @@ from probate.api.schema.node import Schema
 from probate.kinds.builtin import catalog
 from probate.kinds.protobuf import field_numbers
 
-KINDS = sorted({(one.group, one.version, one.kind) for one in catalog.load()})
+KINDS = sorted({(one.group, one.version, one.kind) for one in catalog.load() if one.has_protobuf})
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
 JSON_VALUES = st.one_of(st.integers(-9, 9), TEXTS, st.booleans(), st.dictionaries(TEXTS, st.none(), max_size=2))
 DEEPEST = 12

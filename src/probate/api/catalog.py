@@ -38,6 +38,7 @@ class Resource(msgspec.Struct, frozen=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_custom: bool = False
+    is_own: bool = False  # a built-in kind that Kubernetes does not have
     is_converted: bool = False  # a webhook converts it between versions
     storage_gvk: GroupVersionKind | None = None  # the kind that is stored, if it is another one: `kinds.conversion` converts
     storage_version: str = ""  # of a custom kind
@@ -60,6 +61,11 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def group_version_kind(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
+
+    @property
+    def has_protobuf(self) -> bool:
+        """Whether objects can be sent in Kubernetes' protobuf encoding. Only Kubernetes' own kinds have one."""
+        return not (self.is_custom or self.is_own)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((subresource for subresource in self.subresources if subresource.name == name), None)

@@ -35,6 +35,7 @@ _REQUIRES_RESOURCE_VERSION = frozenset(
         ("storage.k8s.io", "CSINode"),
         ("storage.k8s.io", "CSIStorageCapacity"),
         ("storage.k8s.io", "VolumeAttachment"),
+        ("tenant.kubezoo.io", "Tenant"),
     }
 )
 

@@ -30,6 +30,8 @@ VALIDITY_CACHE_SIZE = 2_000
 MAX_CACHED_LENGTH = 400
 """Longest label key or value, in characters, that is looked up in the caches. No longer one is valid."""
 
+TENANT_ID_LENGTH = 6
+_PLATFORM_IDS, _PLATFORM_PREFIX = frozenset({"system"}), "kube-"
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _LABEL_1035 = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
@@ -38,6 +40,7 @@ _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _ENV_VAR = re.compile(r"[ -<>-~]+")
 _PORT = re.compile(r"[-a-z0-9]+")
 _HTTP_HEADER = re.compile(r"[-A-Za-z0-9]+")
+_TENANT_ID = re.compile(r"[a-z0-9][-a-z0-9]*")
 _SIGNER_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
@@ -178,6 +181,19 @@ def validate_ip_address(text: str) -> list[str]:
     return [] if canonical == text else [f"must be in canonical form ('{canonical}')"]
 
 
+def validate_tenant_id(text: str) -> list[str]:
+    """Checks the ID of a tenant, with which all its names begin. Names of the platform must not look like a tenant's."""
+    if len(text) != TENANT_ID_LENGTH:
+        return [f"tenant ID must be exactly {TENANT_ID_LENGTH} characters"]
+    if _TENANT_ID.fullmatch(text) is None:
+        return ["tenant ID must contain only alphanumeric characters or -, and must not start with a -"]
+    if text.endswith("-"):
+        return ["tenant ID must not end with a -"]
+    if text in _PLATFORM_IDS or text.startswith(_PLATFORM_PREFIX):
+        return [f"tenant ID must not be system or start with {_PLATFORM_PREFIX}: names of the platform begin like this"]
+    return []
+
+
 def mask_trailing_dash(prefix: str) -> str:
     """Returns a `generateName` as its rule checks it: a trailing dash is replaced, since the suffix follows it."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
@@ -205,6 +221,7 @@ _RULES: dict[tuple[str, str], NameRule] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): validate_path_segment,
     ("networking.k8s.io", "IPAddress"): validate_ip_address,
     ("policy", "PodDisruptionBudget"): validate_path_segment,
+    ("tenant.kubezoo.io", "Tenant"): validate_tenant_id,
 }
 
 

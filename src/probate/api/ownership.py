@@ -172,7 +172,7 @@ class UpdateStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finalize(msgspec.Struct, frozen=True, gc=False):
-    """Removes the content finalizer of a deleting namespace or CRD that has no content left, and replaces its status."""
+    """Removes the content finalizer of a deleting namespace, CRD or Tenant without content, and replaces its status."""
 
     item: Item
     status: dict[str, Any]

@@ -24,6 +24,7 @@ from probate.controllers.lifecycle.event_ttl import EventTtl
 from probate.controllers.namespaces.crd_deletion import CustomResourceDefinitions
 from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.controllers.namespaces.scope_deletion import Scope, ScopeDeletion
+from probate.controllers.namespaces.tenant_deletion import Tenants
 from probate.controllers.runtime import leader_election  # loaded late: `probate.app.startup`
 from probate.controllers.runtime.context import Context, Server
 from probate.controllers.runtime.event_recorder import EventRecorder
@@ -48,6 +49,7 @@ START_SECONDS = 1.0
 SCOPES: dict[str, Callable[[], Scope]] = {
     registry.NAMESPACES: Namespaces,
     registry.CUSTOM_RESOURCE_DEFINITIONS: CustomResourceDefinitions,
+    registry.TENANT_DELETION: Tenants,
 }
 MANAGER_USER = User("system:kube-controller-manager", (AUTHENTICATED,))
 """The user that runs the informers, writes Events, and holds the Lease, for all controllers together."""

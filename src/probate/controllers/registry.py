@@ -46,6 +46,7 @@ class Controller(NamedTuple):
 COLLECTOR = "garbage-collector-controller"
 NAMESPACES = "namespace-controller"
 CUSTOM_RESOURCE_DEFINITIONS = "customresourcedefinition-finalizer-controller"
+TENANT_DELETION = "tenant-deletion-controller"
 EVENT_TTL = "event-ttl-controller"
 APISERVER_LEASES = "apiserver-identity-lease-controller"
 SCHEDULER = "kube-scheduler"
@@ -56,6 +57,7 @@ CONTROLLERS = (
     Controller(COLLECTOR, "generic-garbage-collector", trigger=DeletionTrigger.OWNERS, alias="collector"),
     Controller(NAMESPACES, "namespace-controller", trigger=DeletionTrigger.SCOPE, alias="namespaces"),
     Controller(CUSTOM_RESOURCE_DEFINITIONS, "probate-definitions", trigger=DeletionTrigger.SCOPE, alias="definitions"),
+    Controller(TENANT_DELETION, "probate-tenant-deletion", trigger=DeletionTrigger.SCOPE),
     Controller(EVENT_TTL, "probate-event-expiry", trigger=DeletionTrigger.EXPIRY, alias="events"),
     Controller(
         APISERVER_LEASES,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -84,6 +85,16 @@ class Backend(Protocol):
 
     async def list_namespace(self, namespace: str, continue_token: str, *, limit: int, resource: str = "") -> KeyPage:
         """Returns one page of the objects in a namespace, of one resource or of all. The first page has an empty token."""
+        ...
+
+    async def list_tenant(
+        self, tenant: str, continue_token: str, *, limit: int, resources: Collection[str] = (), but: Collection[str] = ()
+    ) -> KeyPage:
+        """Returns one page of a tenant's objects: of these resources, or of all `but` some. The first page has an empty token."""
+        ...
+
+    async def count_tenant(self, tenant: str) -> Counter[GroupResource]:
+        """Returns how many objects of each resource a tenant has. Visits each, but reads none."""
         ...
 
     async def list_resource(self, resource: str, continue_token: str, *, limit: int) -> KeyPage:

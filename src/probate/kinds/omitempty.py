@@ -2,7 +2,7 @@
 
 Go's types cannot distinguish some empty fields from absent ones, and always write others. Kubernetes reads an object into structs
 and writes it again, so a client gets back an object without some of its empty fields, and with every field that cannot be absent.
-Only the tags of those structs say which field is which (`protobuf.field_numbers`):
+Only the tags of those structs say which field is which (`protobuf.field_numbers`, and for Probate's own kinds `builtin.own_kinds`):
 
     drop({"spec": {"replicas": 0, "paused": False, "selector": {}}}, deployment)       {"spec": {"replicas": 0, "selector": {}}}
     write({}, config_map)                                                              {"metadata": {}}
@@ -20,6 +20,7 @@ from typing import Any
 
 from probate.api.objects import Object
 from probate.api.schema.node import Schema
+from probate.kinds.builtin import own_kinds
 from probate.kinds.protobuf import field_numbers
 
 
@@ -120,7 +121,11 @@ def _build(schema: Schema, making: dict[str, Struct]) -> Struct | None:
     A type may contain itself, so it is in `making` before it is complete.
     """
     found = _structs.get(schema.name) or making.get(schema.name)
-    if found is not None or not schema.properties or schema.name not in field_numbers.definitions():
+    if (
+        found is not None
+        or not schema.properties
+        or not (schema.name in field_numbers.definitions() or schema.name in own_kinds.tags())
+    ):
         return found
     built = making[schema.name] = Struct()
     built.fields |= {field.name: _Field(schema.properties[field.name], field, making) for field in _flat(schema.name)}
@@ -134,6 +139,8 @@ def _flat(definition: str) -> tuple[field_numbers.Field, ...]:
     """Returns the fields as JSON has them: the fields of inlined structs are among the others."""
 
     def fields() -> Iterator[field_numbers.Field]:
+        if definition in own_kinds.tags():
+            yield from field_numbers.parse(definition, own_kinds.tags()[definition])
         for field in (field_numbers.fields_of(definition) or {}).values():
             yield from _flat(field.inlined) if field.inlined else (field,)
 

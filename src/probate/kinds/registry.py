@@ -36,6 +36,7 @@ FOLDERS = {
     "scheduling.k8s.io": "scheduling",
     "storage.k8s.io": "storage",
     "storagemigration.k8s.io": "storagemigration",
+    "tenant.kubezoo.io": "tenants",
 }
 """The folder of each API group."""
 

@@ -152,7 +152,7 @@ async def _handle_probate_path(context: ServerContext, request: Request) -> Resp
 
 async def _handle_resource(context: ServerContext, request: Request, info: RequestInfo) -> Response | StreamingResponse:
     verb, target = info
-    form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not target.resource.is_custom)
+    form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=target.resource.has_protobuf)
     if form.shape:
         form = _supported_form(form, request, verb, target=target)
     if request.query:
@@ -180,7 +180,7 @@ async def _handle_resource(context: ServerContext, request: Request, info: Reque
 def _supported_form(form: Form, request: Request, verb: str, *, target: Target) -> Form:
     """Returns the first form that the client accepts and this target has. Raises `NotAcceptable` if there is none."""
     if form.shape == "Table" and not _has_tables(request, verb, target):
-        form = negotiation.accepted(request.headers[b"accept"], has_tables=False, has_protobuf=not target.resource.is_custom)
+        form = negotiation.accepted(request.headers[b"accept"], has_tables=False, has_protobuf=target.resource.has_protobuf)
     negotiation.check_suits(form, verb)
     return form
 

@@ -1,9 +1,9 @@
 """Deletes the content of a closed scope: lists it once, deletes it, and waits until it is removed.
 
-The scope (a namespace, or a CRD) is closed: no object can be created in it. So the list is complete, and from then on only objects
-that change are read again. A scope with a hundred thousand objects that are held costs one read of each, and one more for each that
-is released. All are read again when another server reports something else (`status_reports`). Objects that could not be deleted are
-tried again, ever more rarely.
+The scope (a namespace, a CRD or a Tenant) is closed: no object can be created in it. So the list is complete, and from then on only
+objects that change are read again. A scope with a hundred thousand objects that are held costs one read of each, and one more for
+each that is released. All are read again when another server reports something else (`status_reports`). Objects that could not be
+deleted are tried again, ever more rarely.
 
 Objects are always read as they are now. A key is remembered before the object is read, so no change to it can be missed.
 """
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from probate.api.deletion import PropagationPolicy
+from probate.api.deletion import COLLECTOR_FINALIZERS, PropagationPolicy
 from probate.api.gvk import GroupResource
 from probate.api.object_keys import Key
 from probate.api.ownership import Delete, Item, KeyPage, Outcome
@@ -44,23 +44,44 @@ class DeletionMethod(NamedTuple):
     is_due: Callable[[Item], bool]
 
 
-class RemainingContent(NamedTuple):
-    """What remains: objects by resource, by finalizer, and by resource those that could not be deleted.
+class Stage(NamedTuple):
+    """A part of the content.
 
+    With `waits_for_all`, it is deleted when nothing of the earlier stages remains. Without it, it does not wait for objects
+    that only the finalizers of others hold, and for those that cannot be deleted.
+    """
+
+    list_page: ListPage
+    waits_for_all: bool = True
+
+
+class RemainingContent(NamedTuple):
+    """What remains of the stages so far: objects by resource, by resource and finalizer, and those that could not be deleted.
+
+    `later` are the objects of the other stages, if their number is known.
     `damaged` names the objects that could not be deleted because their stored data is damaged. What held an
     object before it was damaged does not count: a server that did not read it then could not report that.
     """
 
     resources: Counter[GroupResource]
-    finalizers: Counter[str]
+    holders: Counter[tuple[GroupResource, str]]
     failures: Counter[GroupResource]
     damaged: tuple[str, ...] = ()
+    later: Counter[GroupResource] = Counter()  # noqa: RUF012 never changed
+
+    @property
+    def finalizers(self) -> Counter[str]:
+        """The finalizers that hold objects, and how many each holds."""
+        result: Counter[str] = Counter()
+        for (_, finalizer), count in self.holders.items():
+            result[finalizer] += count
+        return result
 
 
 class ContentDeletion:
-    """The deletion of one scope's content, in stages: each begins when nothing of the earlier ones remains."""
+    """The deletion of one scope's content, in stages."""
 
-    def __init__(self, backend: Backend, uid: str, method: DeletionMethod, *, stages: Sequence[ListPage]) -> None:
+    def __init__(self, backend: Backend, uid: str, method: DeletionMethod, *, stages: Sequence[Stage]) -> None:
         self.uid = uid
         self._backend = backend
         self._method = method
@@ -69,6 +90,7 @@ class ContentDeletion:
         self._items: dict[Key, Item | None] = {}  # what may remain, by key, as last read
         self._unread: dict[Key, None] = {}  # the keys of those that have to be read
         self._deleted_at: dict[Key, int] = {}  # the revision at which each object was last deleted
+        self._stuck: set[Key] = set()  # those that only finalizers of others hold, or that cannot be deleted
         self._failed: dict[Key, None] = {}
         self._damaged: dict[Key, None] = {}  # of those that failed
         self._denied: dict[Key, None] = {}
@@ -115,12 +137,12 @@ class ContentDeletion:
         return not self._stages
 
     def remaining(self) -> RemainingContent:
-        """Returns what remains of this stage."""
-        items = [item for item in self._items.values() if item is not None]
+        """Returns what remains of the stages so far."""
+        items = [item for item in self._items.values() if item is not None and item.meta.finalizers]
         resource_of = self._backend.resource_of
         return RemainingContent(
             Counter(resource_of(key) for key in self._items),
-            Counter(finalizer for item in items for finalizer in item.meta.finalizers),
+            Counter((resource_of(item.key), finalizer) for item in items for finalizer in item.meta.finalizers),
             Counter(resource_of(key) for key in (*self._failed, *self._denied)),
             tuple(sorted(_display_name(key, resource_of(key)) for key in self._damaged)),
         )
@@ -129,17 +151,23 @@ class ContentDeletion:
         """Deletes the next objects, if the scope is unchanged. Returns False if there is nothing to do for now."""
         if self._unread:
             await self._delete_next(scope, because)
-        elif not self._stages or (self._continue_token is None and self._items):
-            return False
-        elif self._continue_token is None:
+        elif self._stages and self._continue_token is not None:
+            await self._list(self._continue_token)
+        elif self._stages and self._can_leave_stage():
             del self._stages[0]
             self._continue_token = ""
         else:
-            await self._list(self._continue_token)
+            return False
         return True
 
+    def _can_leave_stage(self) -> bool:
+        """Whether the next stage may begin or, after the last one, nothing remains."""
+        return not self._items or (
+            len(self._stages) > 1 and not self._stages[1].waits_for_all and len(self._stuck) == len(self._items)
+        )
+
     async def _list(self, continue_token: str) -> None:
-        page = await self._stages[0](continue_token)
+        page = await self._stages[0].list_page(continue_token)
         self._continue_token = page.continue_token or None
         for key in page.keys:
             self._items.setdefault(key, None)
@@ -172,8 +200,10 @@ class ContentDeletion:
             self._failed.pop(key, None)
             self._denied.pop(key, None)
             self._damaged.pop(key, None)
+            self._stuck.discard(key)
             if key in damaged:
                 self._items[key] = self._failed[key] = self._damaged[key] = None
+                self._stuck.add(key)
                 continue
             if item is None:
                 self._items.pop(key, None)
@@ -183,6 +213,8 @@ class ContentDeletion:
             # An object that a delete left unchanged is held by something that another delete would not change either.
             if self._method.is_due(item) and self._deleted_at.get(key) != item.revision:
                 due.append(item)
+            elif _is_held(item):
+                self._stuck.add(key)
         return due
 
     def _follow_up(self, item: Item, outcome: Outcome) -> None:
@@ -190,10 +222,15 @@ class ContentDeletion:
             self._deleted_at[item.key] = item.revision
         if outcome in {Outcome.DONE, Outcome.CHANGED}:
             self._unread[item.key] = None
-        elif outcome is Outcome.DENIED:
-            self._denied[item.key] = None
-        else:
-            self._failed[item.key] = None
+            return
+        (self._denied if outcome is Outcome.DENIED else self._failed)[item.key] = None
+        self._stuck.add(item.key)
+
+
+def _is_held(item: Item) -> bool:
+    """Whether only finalizers that are not the collector's keep the object."""
+    meta = item.meta
+    return item.is_deleting and not COLLECTOR_FINALIZERS.issuperset(meta.finalizers) and not meta.deletion_grace_period_seconds
 
 
 def _display_name(key: str, resource: GroupResource) -> str:

@@ -7,13 +7,13 @@ for its dependents, or orphans them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from probate.api.crds import crd_conditions as crds
 from probate.api.ownership import ChangedKeys, Item
 from probate.controllers.namespaces import deletion_conditions
-from probate.controllers.namespaces.content_deletion import DeletionMethod, ListPage, RemainingContent
+from probate.controllers.namespaces.content_deletion import DeletionMethod, RemainingContent, Stage
 from probate.controllers.namespaces.scope_deletion import PAGE
 from probate.gc.backend import Backend
 
@@ -27,11 +27,14 @@ class CustomResourceDefinitions:
     def method(self) -> DeletionMethod:
         return DeletionMethod(None, is_due)
 
-    def scope_of(self, changed: ChangedKeys) -> str:
-        return changed.resource
+    def scopes_of(self, changed: ChangedKeys, deleting: Collection[str]) -> Collection[str]:
+        return (changed.resource,)
 
-    def stages(self, backend: Backend, name: str) -> Sequence[ListPage]:
-        return (functools.partial(backend.list_resource, name, limit=PAGE),)
+    def stages(self, backend: Backend, name: str) -> Sequence[Stage]:
+        return (Stage(functools.partial(backend.list_resource, name, limit=PAGE)),)
+
+    async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
+        return remaining
 
     def status(self, scope: dict[str, Any], remaining: RemainingContent | None, now: str) -> dict[str, Any]:
         reason, message = _reason(scope, remaining)

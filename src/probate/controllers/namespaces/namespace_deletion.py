@@ -7,14 +7,14 @@ is deleted in the background, whatever its finalizers of the collector say: no o
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from probate.api import deletion
 from probate.api.deletion import PropagationPolicy
 from probate.api.ownership import ChangedKeys, Item
 from probate.controllers.namespaces import deletion_conditions
-from probate.controllers.namespaces.content_deletion import DeletionMethod, ListPage, RemainingContent
+from probate.controllers.namespaces.content_deletion import DeletionMethod, RemainingContent, Stage
 from probate.controllers.namespaces.scope_deletion import PAGE
 from probate.gc.backend import Backend
 
@@ -28,12 +28,15 @@ class Namespaces:
     def method(self) -> DeletionMethod:
         return DeletionMethod(PropagationPolicy.BACKGROUND, is_due)
 
-    def scope_of(self, changed: ChangedKeys) -> str:
-        return changed.namespace
+    def scopes_of(self, changed: ChangedKeys, deleting: Collection[str]) -> Collection[str]:
+        return (changed.namespace,)
 
-    def stages(self, backend: Backend, name: str) -> Sequence[ListPage]:
+    def stages(self, backend: Backend, name: str) -> Sequence[Stage]:
         pods = functools.partial(backend.list_namespace, name, limit=PAGE, resource="pods")
-        return pods, functools.partial(backend.list_namespace, name, limit=PAGE)
+        return Stage(pods), Stage(functools.partial(backend.list_namespace, name, limit=PAGE))
+
+    async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
+        return remaining
 
     def status(self, scope: dict[str, Any], remaining: RemainingContent | None, now: str) -> dict[str, Any]:
         before = scope.get("status") or {}

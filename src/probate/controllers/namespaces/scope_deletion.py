@@ -1,4 +1,4 @@
-"""Deletes scopes: empties a namespace or CRD that is being deleted, reports what remains in its status, and finalizes it.
+"""Deletes scopes: empties a namespace, CRD or Tenant that is being deleted, reports what remains in its status, and finalizes it.
 
 The server closes a scope when it marks it as deleted: then no object can be created in it. After that its content is deleted,
 its status says what holds it, and it is removed in a transaction that finds it empty. A scope is reconciled whenever it or
@@ -8,7 +8,7 @@ something in it changes; after a start, all scopes that are being deleted are.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from probate.api import timestamps
@@ -18,8 +18,8 @@ from probate.controllers.namespaces.content_deletion import (
     RETRY_SECONDS,
     ContentDeletion,
     DeletionMethod,
-    ListPage,
     RemainingContent,
+    Stage,
 )
 from probate.controllers.namespaces.status_reports import NextStep, StatusReports
 from probate.controllers.runtime.backoff import Backoff
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Scope(Protocol):
-    """The operations that differ between namespaces and CRDs."""
+    """The operations that differ between namespaces, CRDs and Tenants."""
 
     @property
     def resource(self) -> str:
@@ -46,12 +46,16 @@ class Scope(Protocol):
         """How their content is deleted."""
         ...
 
-    def scope_of(self, changed: ChangedKeys) -> str:
-        """Returns the name of the scope that these objects are in; empty if they are in none."""
+    def scopes_of(self, changed: ChangedKeys, deleting: Collection[str]) -> Collection[str]:
+        """Returns the names of the scopes that these objects may be in, of those that are being deleted. May return others too."""
         ...
 
-    def stages(self, backend: Backend, name: str) -> Sequence[ListPage]:
+    def stages(self, backend: Backend, name: str) -> Sequence[Stage]:
         """Returns the content of a scope, in the order in which it is deleted."""
+        ...
+
+    async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
+        """Returns what remains of a scope, given what remains of the stages so far."""
         ...
 
     def status(self, scope: dict[str, Any], remaining: RemainingContent | None, now: str) -> dict[str, Any]:
@@ -91,9 +95,10 @@ class ScopeDeletion:
     def keys_of(self, changed: ChangedKeys) -> list[str]:
         if changed.resource == self._kind.resource:
             return changed.names
-        scope = self._kind.scope_of(changed)
-        deletion = self._deletions.get(scope)
-        return [scope] if deletion is not None and deletion.content.note_changed(changed.keys) else []
+        if not self._deletions:
+            return []
+        scopes = [name for name in self._kind.scopes_of(changed, self._deletions) if name in self._deletions]
+        return [name for name in scopes if self._deletions[name].content.note_changed(changed.keys)]
 
     async def reconcile(self, key: str) -> Result:
         scope = await self._backend.get_object(self._kind.resource, "", key)
@@ -126,7 +131,7 @@ class ScopeDeletion:
         now, (content, reports) = self._clock.monotonic(), deletion
         if wait := reports.seconds_until_due(now):
             return wait
-        remaining = content.remaining()
+        remaining = await self._kind.with_later_stages(self._backend, scope.item.meta.name, content.remaining())
         status = self._kind.status(scope.object, remaining, self._now())
         if status == scope.object.get("status"):
             reports.note_agreement(remaining)

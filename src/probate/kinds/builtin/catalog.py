@@ -1,8 +1,8 @@
-"""Loads the catalog of Kubernetes' built-in kinds: resources, verbs and schemas.
+"""Loads the catalog of the built-in kinds: resources, verbs and schemas.
 
 The build writes `kubernetes.json.gz` beside this module: the OpenAPI definitions of one release and its stable resources, which are
-those that an API server serves by default. `kind_names` adds facts that are maintained by hand. The file is read once; a schema is
-built when it is first requested.
+those that an API server serves by default. `kind_names` adds facts that are maintained by hand, and `own_kinds` the kinds that
+Kubernetes does not have. The file is read once; a schema is built when it is first requested.
 
 All returned objects are shared: callers must not change them.
 """
@@ -10,6 +10,7 @@ All returned objects are shared: callers must not change them.
 from __future__ import annotations
 
 import gzip
+import re
 from functools import cache, partial
 from typing import Any
 
@@ -21,14 +22,17 @@ from probate.api.schema.node import Schema
 from probate.api.schema.openapi import Schemas
 from probate.core import errors, package_data
 from probate.kinds.builtin import kind_names as names
+from probate.kinds.builtin import own_kinds
 
 _FILE = "kubernetes.json.gz"
+_VERSION = re.compile(r"v(\d+)(?:(beta|alpha)(\d+))?")
+_STAGES = (None, "beta", "alpha")
 
 
 @cache
 def load() -> Catalog:
     """Returns all built-in resources, in the order of discovery."""
-    return Catalog(sorted((_resource(row) for row in _content()["resources"]), key=_place))
+    return Catalog(sorted((_resource(row) for row in (*_content()["resources"], *own_kinds.resources())), key=_place))
 
 
 def version() -> str:
@@ -63,6 +67,7 @@ def _content() -> dict[str, Any]:
             "with `pip install .` or, to work on it, with `pip install --editable .`"
         ) from None
     content: dict[str, Any] = orjson.loads(gzip.decompress(packed))
+    content["definitions"] |= own_kinds.definitions()
     return content
 
 
@@ -90,6 +95,7 @@ def _resource(row: dict[str, Any]) -> Resource:
         singular=row["kind"].lower(),
         is_namespaced=row["namespaced"],
         verbs=names.VERBS.get(name) or tuple(row["verbs"]),
+        is_own=row["group"] in own_kinds.groups(),
         short_names=names.SHORT_NAMES.get(name, ()),
         categories=tuple(category for category, members in names.CATEGORIES.items() if name in members),
         subresources=_subresources(name, row["subresources"]),
@@ -113,8 +119,16 @@ def _load_schema(group: str, version: str, kind: str) -> Schema:
     return schema(group, version, kind) or Schema()
 
 
-def _place(resource: Resource) -> tuple[int, str, int, str]:
+def _place(resource: Resource) -> tuple[int, str, tuple[int, ...], str]:
     """Returns the sort key of a resource: by group, the newest version first, then by name."""
     is_known = resource.group in names.GROUPS
     rank = names.GROUPS.index(resource.group) if is_known else len(names.GROUPS)
-    return rank, resource.group, -int(resource.version.removeprefix("v")), resource.plural
+    return rank, resource.group, _age(resource.version), resource.plural
+
+
+def _age(version: str) -> tuple[int, ...]:
+    """Returns the sort key of a version: v2, v1, v1beta1, v1alpha1."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        raise errors.InvariantViolation(f"the built-in kinds have a version {version}")
+    return _STAGES.index(match[2]), -int(match[1]), -int(match[3] or 0)

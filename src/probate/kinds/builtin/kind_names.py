@@ -35,6 +35,7 @@ GROUPS = (
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "tenant.kubezoo.io",
 )
 
 DEPRECATIONS = {

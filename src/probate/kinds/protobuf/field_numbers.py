@@ -52,7 +52,7 @@ class Field(NamedTuple):
 def fields_of(definition: str) -> Mapping[int, Field] | None:
     """Returns the fields, by number, of the type with this name (io.k8s.api.core.v1.Pod); None if it has no protobuf encoding."""
     written = _lines().get(definition)
-    return None if written is None else {one.number: one for one in _parsed(definition, written)}
+    return None if written is None else {one.number: one for one in parse(definition, written)}
 
 
 def definitions() -> frozenset[str]:
@@ -73,7 +73,8 @@ def _lines() -> dict[str, str]:
     return found
 
 
-def _parsed(definition: str, written: str) -> Iterator[Field]:
+def parse(definition: str, written: str) -> Iterator[Field]:
+    """Yields the fields of a type from its line in the file."""
     package = definition.rpartition(".")[0]
     number = 0
     for word in written.split():

@@ -31,7 +31,7 @@ class DeletionTrigger(Enum):
     """What makes an actor delete objects."""
 
     OWNERS = "owners"  # their owners are gone, or wait for them
-    SCOPE = "scope"  # their namespace or CRD is being deleted
+    SCOPE = "scope"  # their namespace, CRD or tenant is being deleted
     EXPIRY = "time"  # their time to live is over
 
 

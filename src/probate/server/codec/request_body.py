@@ -50,7 +50,7 @@ def _schema(api_version: str, kind: str) -> Schema | None:
 
 def read_object(body: bytes, media: str, resource: Resource, *, rules: KindRules, field_validation: str) -> Read:
     """Decodes the object in a body that was sent to this resource."""
-    if resource.is_custom and media == negotiation.PROTOBUF:
+    if media == negotiation.PROTOBUF and not resource.has_protobuf:
         raise negotiation.unsupported(media)
     document = parse(body, media, finds_duplicates=field_validation != "Ignore")
     object_, unknown = document.value, list[str]()

@@ -6,15 +6,15 @@ and writes nothing. The delete verb plans one object at a time, the collector's 
 write to an object that is being deleted uses `is_ready_for_removal` and `plan_removal`: the write that removes the last finalizer
 removes the object.
 
-Namespaces and CRDs contain other objects, so they are deleted in two steps. First they are closed: marked as being deleted, after
-which no object can be created in them. Then they are removed in a transaction that finds them empty.
+Namespaces, CRDs and Tenants are scopes: they contain other objects, so they are deleted in two steps. First they are closed: marked
+as being deleted, after which no object can be created in them. Then they are removed in a transaction that finds them empty.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from probate.api import deletion, object_keys
+from probate.api import deletion, object_keys, tenants
 from probate.api.catalog import Resource
 from probate.api.crds import crd_conditions
 from probate.api.deletion import DefaultPropagation, DeletionRequest
@@ -28,7 +28,7 @@ from probate.store import contract
 from probate.store.contract import EmptyRange, Guard, Record, Txn
 
 PODS = GroupResource("", "pods")
-_SPECIAL = frozenset({PODS, storage_keys.NAMESPACES, storage_keys.CRDS})
+_SPECIAL = frozenset({PODS, storage_keys.NAMESPACES, storage_keys.CRDS, tenants.TENANTS})
 """Resources whose deletion depends on more than their metadata."""
 NAMESPACE_CONTENT_FINALIZER = "kubernetes"
 """The entry of a namespace's `spec.finalizers` that keeps the namespace until its content is deleted."""
@@ -116,18 +116,26 @@ def is_ready_for_removal(resource: Resource, object_: Object) -> bool:
 
 
 def removal_guards(resource: Resource, object_: Object) -> tuple[Guard, ...]:
-    """Returns the guards for removing the object: for a CRD, that no custom objects of its kind exist."""
+    """Returns the guards for removing the object: for a CRD, that no objects of its kind exist, for a Tenant, that it has none."""
+    if resource.group_resource == tenants.TENANTS:
+        return (EmptyRange(tenants.content_range(object_["metadata"]["name"])),)
     if resource.group_resource == storage_keys.CRDS:
         return (EmptyRange(object_keys.resource_range(object_["metadata"]["name"])),)
     return ()
 
 
 def without_content_finalizer(resource: Resource, object_: Object) -> Object:
-    """Returns the namespace or CRD without the finalizer that keeps it until its content is deleted."""
+    """Returns the namespace, CRD or Tenant without the finalizer that keeps it until its content is deleted.
+
+    A Tenant keeps it until it has no other finalizer.
+    """
+    if resource.group_resource == tenants.TENANTS and object_["metadata"].get("finalizers") != [tenants.FINALIZER]:
+        return object_
     if resource.group_resource == storage_keys.NAMESPACES:
         field, finalizer = "spec", NAMESPACE_CONTENT_FINALIZER
     else:
-        field, finalizer = "metadata", crd_conditions.FINALIZER
+        field = "metadata"
+        finalizer = tenants.FINALIZER if resource.group_resource == tenants.TENANTS else crd_conditions.FINALIZER
     part = object_.get(field) or {}
     if finalizer not in (part.get("finalizers") or []):
         return object_
@@ -176,8 +184,14 @@ def _plan_from_object(
 
 
 def _close(resource: Resource, object_: Object, *, wish: DeletionRequest, now: float) -> Object | None:
-    """Returns the namespace or CRD marked as being deleted (unchanged if it already is); None for objects that are not closed."""
+    """Returns the scope marked as being deleted (unchanged if it already is); None for objects that are not closed."""
     meta = object_["metadata"]
+    if resource.group_resource == tenants.TENANTS:
+        if "deletionTimestamp" in meta:
+            return object_ if tenants.FINALIZER in (meta.get("finalizers") or []) else None
+        others = [name for name in meta.get("finalizers") or [] if name != tenants.FINALIZER]
+        finalizers = deletion.finalizers_after(others, wish.policy, DefaultPropagation.BACKGROUND)
+        return _mark(resource, object_, finalizers=[*finalizers, tenants.FINALIZER], now=now)
     if resource.group_resource == storage_keys.NAMESPACES:
         if "deletionTimestamp" in meta:
             return object_ if (object_.get("spec") or {}).get("finalizers") else None
@@ -196,10 +210,10 @@ def _close(resource: Resource, object_: Object, *, wish: DeletionRequest, now: f
 
 
 def _mark(resource: Resource, object_: Object, *, finalizers: list[str], now: float) -> Object:
-    """Returns the namespace or CRD with a deletionTimestamp and these finalizers; a namespace also with phase Terminating."""
+    """Returns the scope with a deletionTimestamp and these finalizers; a namespace or Tenant also with phase Terminating."""
     meta = {"deletionTimestamp": format_time(now), **object_["metadata"], "finalizers": finalizers}
     if not finalizers:
         del meta["finalizers"]
-    if resource.group_resource != storage_keys.NAMESPACES:
+    if resource.group_resource == storage_keys.CRDS:
         return {**object_, "metadata": meta}
     return {**object_, "metadata": meta, "status": {**(object_.get("status") or {}), "phase": "Terminating"}}

@@ -1,12 +1,14 @@
 """WriteChecks: the rights that some writes take besides their verb. Most take none.
 
-Roles, certificates, policies and priority classes have a check each. References to owners and finalizers have theirs on any object.
+Roles, certificates, policies, priority classes and Tenants have a check each. References to owners and finalizers have theirs on
+any object.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.api.rbac import rule_resolver
 from probate.api.rbac.users import User
@@ -22,6 +24,7 @@ from probate.server.authz.escalation import EscalationCheck
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.authz.owner_reference_permissions import OwnerReferencePermissions
 from probate.server.authz.policy_param_permissions import PolicyParamCheck
+from probate.server.authz.tenant_check import TenantCheck
 from probate.server.kind_rules.contract import ServedKinds
 from probate.server.objects.owner_reference_warnings import CheckMode, OwnerReferenceWarnings
 from probate.server.request import Target
@@ -65,6 +68,7 @@ class WriteChecks:
             csr_signers.GROUP: SignerCheck(authorizer),
             policy_param_permissions.GROUP: PolicyParamCheck(authorizer, kinds, store),
             priority.GROUP: _DefaultClassCheck(classes),
+            tenants.GROUP: TenantCheck(store),
         }
         self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owner_permissions)
         self.metadata = OwnerReferencePermissions(authorizer, owner_permissions)

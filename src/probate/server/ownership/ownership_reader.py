@@ -1,11 +1,12 @@
-"""Reads ownership metadata in bulk: items, the states of owners, dependents, and the content of namespaces and kinds.
+"""Reads ownership metadata in bulk: items, the states of owners, dependents, and the content of namespaces, kinds and tenants.
 
 The collector's store backend and the ownership API share it. Items are decoded from the metadata alone (`metadata_view`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -27,7 +28,7 @@ from probate.core.aio import time_slices
 from probate.core.clock import Clock
 from probate.core.generational_cache import GenerationalCache
 from probate.server.kind_registry import KindRegistry
-from probate.server.ownership import metadata_view, namespace_content, owner_lookup
+from probate.server.ownership import metadata_view, namespace_content, owner_lookup, tenant_content
 from probate.server.storage import index_entries
 from probate.store import keys
 from probate.store.contract import DamagedRecord, Page, Record, Store
@@ -159,6 +160,14 @@ class OwnershipReader:
 
     async def list_namespace(self, namespace: str, continue_token: str, *, limit: int, resource: str = "") -> KeyPage:
         return await namespace_content.list_keys(self._store, namespace, continue_token, limit=limit, resource=resource)
+
+    async def list_tenant(
+        self, tenant: str, continue_token: str, *, limit: int, resources: Collection[str] = (), but: Collection[str] = ()
+    ) -> KeyPage:
+        return await tenant_content.list_keys(self._store, tenant, continue_token, limit=limit, resources=resources, but=but)
+
+    async def count_tenant(self, tenant: str) -> Counter[GroupResource]:
+        return await tenant_content.count(self._store, tenant)
 
     async def list_resource(self, resource: str, continue_token: str, *, limit: int) -> KeyPage:
         return await self._page(object_keys.resource_range(resource), continue_token, limit)

@@ -6,6 +6,7 @@
     waiting/<own uid>/<key>                       foreground deletion: the object waits for its blocking dependents
     orphaning/<own uid>/<key>                     the object is being deleted and orphans its dependents
     since/<deletionTimestamp>/<key>               the object is being deleted and waits for its dependents
+    tenant-open/<name>                            the object is a Tenant that is not being deleted
 
 The dependents of an owner in a namespace are those in the same namespace; a cluster-scoped owner has dependents everywhere.
 
@@ -22,14 +23,15 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 
-from probate.api import deletion, object_keys
+from probate.api import deletion, object_keys, tenants
 from probate.api.object_keys import Key
 from probate.api.ownership import ObjectMeta, OwnerReference
 from probate.kinds.builtin import catalog
 
 _VALID_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
 """The uids, kinds and groups that an object can have. A reference with any other value refers to nothing."""
-FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/")
+FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/", "tenant/")
+"""The families whose entries end with the key of their object."""
 SINCE_RANGE = "since/"
 """The range of all objects that wait for their dependents, ordered by deletionTimestamp."""
 _EVENTS = object_keys.resource_range("events")
@@ -42,8 +44,10 @@ def entries_of(key: str, meta: ObjectMeta) -> list[str]:
 
 
 def _deletion_entries(key: str, meta: ObjectMeta) -> list[str]:
-    """Returns the entries that an object has because it is being deleted."""
-    if meta.deletion_timestamp is None or key.startswith(_EVENTS) or deletion.COLLECTOR_FINALIZERS.isdisjoint(meta.finalizers):
+    """Returns the entries that an object has because it is being deleted or, for a Tenant, because it is not."""
+    if meta.deletion_timestamp is None:
+        return [tenants.open_entry(meta.name)] if key.startswith(tenants.TENANTS_RANGE) else []
+    if key.startswith(_EVENTS) or deletion.COLLECTOR_FINALIZERS.isdisjoint(meta.finalizers):
         return []
     result = [f"{SINCE_RANGE}{meta.deletion_timestamp}/{key}"]
     if deletion.is_foreground(meta.finalizers):

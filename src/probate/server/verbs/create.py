@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probate.api import names, object_keys
+from probate.api import names, object_keys, tenants
 from probate.core import errors
 from probate.core.aio.large_work import LARGE_BYTES
 from probate.server import api_errors, query
@@ -18,7 +18,7 @@ from probate.server.objects.write_strategy import EntriesOnCreate
 from probate.server.request import Request, Target
 from probate.server.response import Response
 from probate.server.storage import index_entries, service_claims, storage_keys
-from probate.store.contract import NO_REVISION, Absent, FailedGuards, Guard, Record, Revision
+from probate.store.contract import NO_REVISION, Absent, EmptyRange, FailedGuards, Guard, Record, Revision
 from probate.store.contract import create as new
 
 MAX_REVISION_DIGITS = 18
@@ -115,7 +115,9 @@ async def _commit(
     if service_claims.has_claims(target.resource):
         claimed = service_claims.claim_changes(key, value, None)
         enter, guards = claimed.enter + enter, guards + claimed.guards
-    if "ownerReferences" in meta:  # a new object is not being deleted, so it has no other index entries
+    if key.startswith(tenants.TENANTS_RANGE):
+        guards = (*guards, EmptyRange(tenants.content_range(name)))
+    if "ownerReferences" in meta or key.startswith(tenants.TENANTS_RANGE):  # others have no index entries: none is being deleted
         enter = (*index_entries.entries_of(key, object_codec.meta(value)), *enter)
     stored = await context.version_converter.stored(target.resource, value) if target.resource.is_converted else value
     outcome = await context.store.commit(new(key, stored, add_entries=enter, guards=guards))

@@ -15,6 +15,7 @@ from probate.api.ownership import ObjectMeta
 from probate.kinds.shared import system_priority_classes
 from probate.server import api_errors
 from probate.server.admission.admission_attributes import WriteRequest
+from probate.server.authz import tenant_check
 from probate.server.codec import delete_options, negotiation, object_codec
 from probate.server.codec.delete_options import DeleteOptions
 from probate.server.codec.negotiation import Form
@@ -121,6 +122,7 @@ async def _attempt(
         raise api_errors.not_found(target.resource, target.name)
     meta = object_codec.meta(current.value)
     check_preconditions(target.resource, current, meta, options=options)
+    tenant_check.check_deletable(target.resource, current)
     has_content = await namespace_content.has_content(context.store, target.resource, current)
     plan = deletion.plan_delete(target.resource, current, meta, wish=options.wish, now=context.clock.now(), has_content=has_content)
     if act is not None and plan.txn is not None and context.admission.phases.handles_delete(target):

@@ -15,7 +15,7 @@ import logging
 
 import orjson
 
-from probate.api import field_errors, status
+from probate.api import field_errors, object_keys, status, tenants
 from probate.api.field_errors import FieldPath
 from probate.api.rbac.users import User
 from probate.core import errors
@@ -72,7 +72,7 @@ async def _damaged(store: Store, key: str, target: Target) -> errors.DamagedObje
 
 async def _entries(store: Store, key: str, revision: Revision) -> list[str]:
     """Returns all index entries that can be attributed to the object."""
-    found: list[str] = []
+    found = [tenants.open_entry(object_keys.name_in(key))] if key.startswith(tenants.TENANTS_RANGE) else []
     for family in index_entries.FAMILIES:
         async for page in pagination.pages(store, family, size=PAGE):
             found += [

@@ -27,7 +27,7 @@ def answered_kinds() -> Iterator[tuple[str, str]]:
     """Everything that an answer may be."""
     yield from (("v1", "Status"), (f"{META}/v1", "PartialObjectMetadata"), (f"{META}/v1", "PartialObjectMetadataList"))
     yield f"{META}/v1beta1", "PartialObjectMetadataList"
-    for resource in catalog.load():
+    for resource in filter(lambda one: one.has_protobuf, catalog.load()):
         yield str(resource.group_version), resource.kind
         if "list" in resource.verbs:
             yield str(resource.group_version), f"{resource.kind}List"

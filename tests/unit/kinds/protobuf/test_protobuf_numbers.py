@@ -13,7 +13,7 @@ OF_THE_ENVELOPE = {"apiVersion", "kind"}
 
 def kinds_that_may_be_sent() -> Iterator[tuple[str, str, str]]:
     yield "", "v1", "DeleteOptions"
-    for resource in catalog.load():
+    for resource in filter(lambda one: one.has_protobuf, catalog.load()):
         yield resource.group, resource.version, resource.kind
         yield resource.group, resource.version, f"{resource.kind}List"
         for part in resource.subresources:
