@@ -99,6 +99,15 @@ class TestCreate:
         assert isinstance(result.exception, errors.CannotOpen)
         assert str(result.exception) == f"the tenant {ID} was created, but is not Active after 20 s: no space"
 
+    @pytest.mark.parametrize("refusal", [failure(409, "AlreadyExists", "x"), failure(422, "Invalid", "its names are taken")])
+    def test_tenant_that_exists(self, start: Callable[..., ScriptedApiServer], run: Run, refusal: Answer) -> None:
+        start(refusal, found(phase="Active"))
+        assert str(run("create", ID).exception).startswith(f"the tenant {ID} exists already")
+
+    def test_refused_id(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        start(failure(422, "Invalid", "its names are taken"), ABSENT)
+        assert str(run("create", ID).exception) == "its names are taken"
+
     def test_kubeconfig_is_written_for_its_owner_only(
         self, start: Callable[..., ScriptedApiServer], run: Run, tmp_path: Path
     ) -> None:
@@ -223,11 +232,19 @@ class TestDelete:
         assert str(run("delete", ID, "--yes", "--wait").exception) == "spec.preventDeletion is true"
 
     def test_progress_says_what_is_removed_and_what_it_waits_for(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
-        remaining = [{"group": "", "resource": "pods", "count": 3}, {"group": "", "resource": "secrets", "count": 1}]
-        state = found(deleting=True, objects=10, remaining=remaining, waitingFor="the grace period of 3 pods")
-        start(found(), found(deleting=True), state, watched(), ABSENT)
+        states = [
+            tenant(deleting=True, phase="Active"),
+            tenant(deleting=True, phase="Terminating", objects=10, waitingFor="pods"),
+            tenant(deleting=True, phase="Terminating", objects=4, waitingFor="2 pods"),
+        ]
+        answers = [answer for state in states for answer in (Answer(200, state), *[BROKEN] * 5)]
+        start(found(phase="Active"), found(deleting=True), *answers, ABSENT)
         result = run("delete", ID, "--yes", "--wait")
-        assert result.stderr == f"tenant {ID}: 6 of 10 objects removed, waiting for the grace period of 3 pods\n"
+        assert [line for line in result.stderr.splitlines() if "not known" not in line] == [
+            f"tenant {ID}: counting its objects",
+            f"tenant {ID}: 0 of 10 objects removed, waiting for pods",
+            f"tenant {ID}: 6 of 10 objects removed, waiting for 2 pods",
+        ]
 
 
 class TestVerify:

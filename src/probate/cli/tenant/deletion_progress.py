@@ -60,13 +60,13 @@ class DeletionProgress:
 
 
 def remaining_objects(tenant: Object) -> int | None:
-    """Returns how many objects are to be deleted; None if they are not counted yet."""
-    remaining = (tenant.get("status") or {}).get("remaining")
-    return None if remaining is None else sum(one.get("count") or 0 for one in remaining)
+    """Returns how many objects are to be deleted; None if the deletion has not counted them yet."""
+    status = tenant.get("status") or {}
+    return status.get("objects") if status.get("phase") == "Terminating" else None
 
 
 def waiting_text(tenant: Object) -> str:
-    """Returns what the deletion waits for: what the status says, or finalizers that hold the Tenant itself."""
+    """Returns what the deletion waits for; empty if that is not known."""
     waiting_for: str = (tenant.get("status") or {}).get("waitingFor") or ""
     return waiting_for
 

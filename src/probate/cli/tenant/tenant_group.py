@@ -16,7 +16,7 @@ from probate.cli.server_options import connect, server_options
 from probate.cli.tenant.tenant_audit import verify_command
 from probate.cli.tenant.tenant_deletion import delete_command
 from probate.cli.tenant.tenant_id import tenant_id
-from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates
+from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates, find_tenant
 from probate.core import errors, private_files
 
 if TYPE_CHECKING:
@@ -66,11 +66,20 @@ def create_command(context: CommandContext, /, name: str, output: Path | None, *
     probate tenant create team-a -o team-a.kubeconfig     write a kubeconfig of its user admin, too
     """
     client = connect(**server)
-    client.create(TENANTS.path(), {"apiVersion": TENANTS.api_version, "kind": tenants.KIND, "metadata": {"name": name}})
+    _create(client, name)
     _wait_until_active(TenantStates(client, name, context.clock, seconds=timeout), name, timeout)
     click.echo(f"tenant {name} created")
     if output is not None:
         _write_kubeconfig(output, _request_kubeconfig(client, name, {}))
+
+
+def _create(client: HttpClient, name: str) -> None:
+    try:
+        client.create(TENANTS.path(), {"apiVersion": TENANTS.api_version, "kind": tenants.KIND, "metadata": {"name": name}})
+    except (errors.AlreadyExists, errors.Invalid):  # it is invalid if its own objects have its names
+        if find_tenant(client, name) is None:
+            raise
+        raise errors.CannotOpen(f"the tenant {name} exists already. List the tenants with: probate tenant list") from None
 
 
 def _wait_until_active(states: TenantStates, name: str, timeout: float) -> None:
