@@ -22,7 +22,7 @@ ADMIN = "admin"
 
 _CLUSTER_ADMIN = "cluster-admin"
 _READABLE = ("system:basic-user", "system:discovery", "system:public-info-viewer")
-_AGGREGATED = ("admin", "edit", "view")
+_AGGREGATED = ("view", "edit", "admin")
 _ROLES = {_CLUSTER_ADMIN, *_AGGREGATED, *(f"system:aggregate-to-{name}" for name in _AGGREGATED), *_READABLE}
 _BINDINGS = {_CLUSTER_ADMIN, *_READABLE}
 _SELECTED = {CLUSTER_ROLES: _ROLES, CLUSTER_BINDINGS: _BINDINGS}
@@ -48,7 +48,14 @@ def _names() -> dict[str, frozenset[str]]:
 def _rbac_objects() -> tuple[BootstrapObject, ...]:
     """Returns the roles and bindings under the names that the tenant sees. Cached and shared: do not modify them."""
     seeds = bootstrap_roles.bootstrap_objects()
-    return tuple(_with_admin(seed) for seed in seeds if seed.object["metadata"]["name"] in _SELECTED.get(seed.resource, ()))
+    chosen = [_with_admin(seed) for seed in seeds if seed.object["metadata"]["name"] in _SELECTED.get(seed.resource, ())]
+    return tuple(sorted(chosen, key=lambda seed: (seed.resource == CLUSTER_BINDINGS, _aggregation_rank(seed))))
+
+
+def _aggregation_rank(seed: BootstrapObject) -> int:
+    """Returns 0, or the place of an aggregated role: after all of its parts. So it has its rules from the beginning."""
+    name = seed.object["metadata"]["name"]
+    return 1 + _AGGREGATED.index(name) if seed.resource == CLUSTER_ROLES and name in _AGGREGATED else 0
 
 
 def _with_admin(seed: BootstrapObject) -> BootstrapObject:
