@@ -122,7 +122,7 @@ def list_command(**server: str) -> None:
 @click.option("--user", default="admin", show_default=True, metavar="NAME", help="The user, as the tenant names it.")
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="A group of the user in the tenant; repeatable.")
 @click.option(
-    "--duration", type=Duration(), default="1h", show_default=True, help="For how long the credentials are valid, such as 8h."
+    "--duration", type=Duration(), default="1h", show_default=True, help="For how long the credentials are valid: 10m to 24h."
 )
 @server_options
 def kubeconfig_command(
