@@ -25,6 +25,8 @@ from probate.server.request import Request, RequestInfo
 from probate.server.request_limits import MAX_IN_FLIGHT, RequestLimits
 from probate.server.response import Response, StreamingResponse
 from probate.server.response_writer import Receive, Send
+from probate.server.tenants import tenant_requests
+from probate.server.tenants.tenant_requests import NoTenantViews, TenantViews
 from probate.server.timeouts import REQUEST_TIMEOUT_SECONDS
 from probate.settings import DEFAULT_PATIENCE
 
@@ -50,8 +52,10 @@ class App:
         authenticate: Authenticate | None = None,
         authenticate_cached: AuthenticateCached = lambda _: None,
         request_limits: RequestLimits | None = None,
+        tenants: TenantViews | None = None,
     ) -> None:
         self._api = context
+        self._tenants = tenants or NoTenantViews()
         self._authenticate = authenticate
         self._authenticate_cached = authenticate_cached if authenticate is not None else lambda _: UNSECURED
         self._body_timeout = body_timeout
@@ -182,13 +186,21 @@ class App:
         self._limits.begin(task, user, path=request.path, address=_address(scope))
         if audited is not None:
             request = audited.begin(request, user)
-        if impersonation.may_have_headers(request.headers):
-            impersonated = impersonation.parse(scope["headers"])
-            if impersonated is not None:
-                user = await impersonation.impersonate(self._api.authorizer, user, impersonated)
-                if audited is not None:
-                    audited.set_impersonated_user(user)
+        if not user.tenant:
+            user = await self._impersonated(self._api, user, request, scope=scope, audited=audited)
         return request if user is request.user else request._replace(user=user)
+
+    async def _impersonated(
+        self, context: ServerContext, user: User, request: Request, *, scope: Scope, audited: auditing.RequestAudit | None
+    ) -> User:
+        """Returns the user that the request impersonates, else the user itself."""
+        impersonated = impersonation.parse(scope["headers"]) if impersonation.may_have_headers(request.headers) else None
+        if impersonated is None:
+            return user
+        user = await impersonation.impersonate(context.authorizer, user, impersonated)
+        if audited is not None:
+            audited.set_impersonated_user(user)
+        return user
 
     async def _respond(
         self, request: Request, scope: Scope, audited: auditing.RequestAudit | None, *, task: Task
@@ -202,18 +214,41 @@ class App:
                 request = await self._with_user(request, scope, audited, task=task)
             else:
                 self._limits.begin(task, request.user, path=request.path, address=_address(scope))
-            info = routing.resolve(self._api, request)
-            if info is None:
-                flow_headers = self._flows.headers_for_path(request.user, request.method, request.path)
+            if request.user.tenant:
+                response, info, flow_headers = await self._respond_to_tenant(request, scope, audited, task=task)
             else:
-                flow_headers = self._flows.headers_for(request.user, info)
-                if info.verb == "watch":
-                    self._limits.hold_connection(task)
-            response = await routing.handle_resolved(self._api, request, info)
+                info = routing.resolve(self._api, request)
+                flow_headers = self._admit(request.user, request, info, task=task)
+                response = await routing.handle_resolved(self._api, request, info)
         except BaseException as error:  # noqa: BLE001 `_handle_error` raises again what is not an error response
             response = self._handle_error(error, request, audited, task=task)
         self._metrics.record_request(request.method, info, response.code, seconds=clock.monotonic() - began)
         return response if audited is None else audited.record_answer(response), info, flow_headers
+
+    def _admit(self, user: User, request: Request, info: RequestInfo | None, *, task: Task) -> bytes:
+        """Returns the flow headers of the request. A watch holds its connection from now on."""
+        if info is None:
+            return self._flows.headers_for_path(user, request.method, request.path)
+        if info.verb == "watch":
+            self._limits.hold_connection(task)
+        return self._flows.headers_for(user, info)
+
+    async def _respond_to_tenant(
+        self, request: Request, scope: Scope, audited: auditing.RequestAudit | None, *, task: Task
+    ) -> tuple[Response | StreamingResponse, RequestInfo | None, bytes]:
+        """Handles the request of a tenant's user in the tenant's view. Limits and flows know the user by its physical name."""
+        sender = request.user
+        context, user = await self._tenants.view(sender)
+        if audited is not None:
+            audited.set_tenant(sender.tenant, user)
+        acting = await self._impersonated(context, user, request, scope=scope, audited=audited)
+        request = request._replace(user=user if acting is user else tenant_requests.without_masters(acting))
+        info = tenant_requests.resolve(context, request)
+        flow_headers = self._admit(sender, request, info, task=task)
+        response = await tenant_requests.handle(context, request, info)
+        if isinstance(response, StreamingResponse):
+            response = self._tenants.keep_open(sender.tenant, response)
+        return response, tenant_requests.measured_info(info), flow_headers
 
     def _handle_error(
         self, error: BaseException, request: Request, audited: auditing.RequestAudit | None, *, task: Task

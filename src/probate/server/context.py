@@ -13,25 +13,22 @@ from probate.api.catalog import Catalog
 from probate.api.names import Chooser
 from probate.api.timestamps import format_time
 from probate.core.aio.deadlines import Deadline
-from probate.core.aio.large_work import Offloader
 from probate.core.aio.offload import Offload
 from probate.core.clock import Clock
 from probate.core.metrics import Registry
 from probate.http.limit_log import LimitLog
-from probate.http.memory_limits import MAX_SELECTORS_MEMORY, MemoryBudget
 from probate.kinds.core.services.allocation_pools import DEFAULT_POOLS, Pools
 from probate.server.admission.admission_control import AdmissionControl
-from probate.server.audit.current_log import CurrentAuditLog
 from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.token_authenticator import TokenAuthenticator, reject_all_tokens
 from probate.server.authz.authorizer import Authorizer
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.codec.responses import ResponseEncoder
 from probate.server.codec.version_conversion import VersionConverter
-from probate.server.diagnostics.server_metrics import ServerMetrics
 from probate.server.flow_classification import FlowClassifier
 from probate.server.kind_registry import KindRegistry
-from probate.server.objects.list_cache import LargeListLimit, ListCache
+from probate.server.objects import list_cache
+from probate.server.objects.list_cache import ListCache
 from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.objects.scope_guards import ScopeGuards
 from probate.server.objects.server_events import WarningEvents
@@ -40,15 +37,15 @@ from probate.server.objects.write import ObjectWriter
 from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
-from probate.server.timeouts import REQUEST_TIMEOUT_SECONDS
+from probate.server.shared_services import SharedServices
+from probate.server.tenants.credentials import IssueKubeconfig
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
-from probate.server.webhooks.https_client import Outbound
 from probate.store.contract import Store
 
 
 class ServerContext:
-    """The dependencies of one API server on one store.
+    """The dependencies of one API server on one store: the physical view of the objects, or the view of one tenant.
 
     Everything is made once, here, and no attribute is ever replaced (`Final`). Three things are registered later: the plugins of
     `admission` (`app.admission_plugins`), the log of `audit` while one is open, and what background work adds to
@@ -74,7 +71,12 @@ class ServerContext:
     list_cache, large_list_limit,
     selector_memory                 caches and limits of list and watch
     service_pools                   the ranges of cluster IPs and node ports
+    owner_permissions,
+    owner_warnings                  how owner references are checked
     offloader                       runs long work
+    discovery_cache, openapi_cache  documents about the API
+    issue_kubeconfig                credentials of tenants' users; None without a certificate authority
+    shared                          what all contexts of the process share; most of it has a name above
     """
 
     def __init__(  # noqa: PLR0913 every dependency of a request handler is passed here
@@ -91,38 +93,49 @@ class ServerContext:
         webhook_services: Services | None = None,
         limit_log: LimitLog | None = None,
         request_deadline: Deadline | None = None,
+        shared: SharedServices | None = None,
+        list_cache_bytes: int = list_cache.MAX_BYTES,
+        issue_kubeconfig: IssueKubeconfig | None = None,
         service_accounts: TokenIssuer | None = None,
         authenticate_token: TokenAuthenticator = reject_all_tokens,
         owner_permissions: OwnerChecks = OwnerChecks.BLOCKING,
         owner_warnings: CheckMode = CheckMode.WARN,
     ) -> None:
+        services = shared or SharedServices(
+            clock, offload=offload, registry=registry, limit_log=limit_log, request_deadline=request_deadline
+        )
         self.store: Final = store
         self.kinds: Final = kinds
         self.clock: Final = clock
         self.new_uid: Final = new_uid
         self.random: Final = random  # for generateName, and for cluster IPs and node ports
         self.service_pools: Final = service_pools
+        self.owner_permissions: Final = owner_permissions
+        self.owner_warnings: Final = owner_warnings
         self.authorizer: Final = Authorizer(store)
-        self.metrics: Final = ServerMetrics(registry or Registry())
-        self.offloader: Final = Offloader(offload)
-        about = "Actions of the server's own controllers that RBAC denied, and that were not executed."
-        self.denied_actions: Final = self.metrics.registry.counter("probate_denied_actions", about, ("account", "verb", "resource"))
-        self.limit_log: Final = limit_log or LimitLog(clock, self.metrics.registry)
-        self.request_deadline: Final = request_deadline or Deadline(REQUEST_TIMEOUT_SECONDS)
+        self.shared: Final = services
+        self.metrics: Final = services.metrics
+        self.offloader: Final = services.offloader
+        self.denied_actions: Final = services.denied_actions
+        self.limit_log: Final = services.limit_log
+        self.request_deadline: Final = services.request_deadline
         self.request_info: Final = RequestInfoResolver()
-        self.list_cache: Final = ListCache()
-        self.large_list_limit: Final = LargeListLimit()
-        self.selector_memory: Final = MemoryBudget("selectors of watches", MAX_SELECTORS_MEMORY)
+        self.list_cache: Final = ListCache(list_cache_bytes)
+        self.large_list_limit: Final = services.large_list_limit
+        self.selector_memory: Final = services.selector_memory
+        self.discovery_cache: Final = services.discovery_cache
+        self.openapi_cache: Final = services.openapi_cache
+        self.issue_kubeconfig: Final = issue_kubeconfig
         self.scope_guards: Final = ScopeGuards(store, kinds)
         self.warning_events: Final = WarningEvents(store, self.scope_guards, clock=clock, new_uid=new_uid)
         self.service_allocator: Final = ServiceAllocator(store, service_pools, random)
         self.service_accounts: Final = service_accounts or TokenIssuer(store, clock)
         self.authenticate_token: Final = authenticate_token
         self.admission: Final = AdmissionControl(store, kinds, self.offloader)
-        self.audit: Final = CurrentAuditLog()
+        self.audit: Final = services.audit
         # How to reach the services that webhook configurations name.
         self.webhook_services: Final[Services] = {} if webhook_services is None else webhook_services
-        self.webhook_client: Final = Outbound(offload)
+        self.webhook_client: Final = services.webhook_client
         converter = Converter(self.webhook_client, self.webhook_services, new_uid=new_uid, offloader=self.offloader)
         self.version_converter: Final = VersionConverter(store, kinds, webhooks=converter, offloader=self.offloader)
         self.responses: Final = ResponseEncoder(kinds, clock)
@@ -146,8 +159,8 @@ class ServerContext:
             service_allocator=self.service_allocator,
         )
         self.flow_classifier: Final = FlowClassifier()
-        self._closing: Final[list[Callable[[], Awaitable[None]]]] = [self.webhook_client.close]
-        self.readiness_checks: Final[dict[str, Callable[[], str | None]]] = {}  # by name: each returns what is wrong, or None
+        self._closing: Final[list[Callable[[], Awaitable[None]]]] = [] if shared else [self.webhook_client.close]
+        self.readiness_checks: Final = services.readiness_checks
 
     @property
     def catalog(self) -> Catalog:

@@ -99,6 +99,11 @@ class KindRegistry:
             raise api_errors.resource_not_found()
         return crd
 
+    @property
+    def documents_owner(self) -> object:
+        """The owner of documents about the catalog: the catalog if it is the built-in one, which several registries may have."""
+        return self.catalog if self.catalog is self._builtin else self
+
     def is_crd(self, resource: Resource) -> bool:
         """Whether the resource is customresourcedefinitions, whose changes alter what is served."""
         return resource.plural == self._crd_resource.plural and resource.group == GROUP
@@ -142,7 +147,8 @@ class KindRegistry:
         return await self._offload.run(lambda: _parse_crd(record.revision, object_codec.loaded(record, self._crd_resource)))
 
     def _serve(self, crds: dict[str, _CachedCrd]) -> None:
-        catalog = Catalog([*self._builtin, *(resource for cached in crds.values() for resource in cached.resources)])
+        custom = [resource for cached in crds.values() for resource in cached.resources]
+        catalog = Catalog([*self._builtin, *custom]) if crds else self._builtin
         self._cached = crds
         self._rules = {key: rules for key, rules in self._rules.items() if catalog.find(*key) is self.catalog.find(*key)}
         self._last = self._crd_resource, self._crd_rules

@@ -19,6 +19,10 @@ CAUSE, BECAUSE, EFFECT, LOST = "probate.dev/cause", "probate.dev/because", "prob
 """Annotations of events of the server's own controllers: the deletion that caused the action, the reason as a sentence, and the
 effect on the object. `LOST` is the number of events that are missing at this place in the log."""
 
+TENANT, TENANT_VIEW, TENANT_USER = "tenant.kubezoo.io/tenant", "tenant.kubezoo.io/view", "tenant.kubezoo.io/user"
+"""Annotations of events about requests of tenants' users: the tenant, and how the tenant names the user. URL, object and bodies of
+such an event are in the tenant's view; the event's user is in the physical view, as in all events."""
+
 
 class Request(NamedTuple):
     """The facts about a request that are the same at all its stages."""
@@ -43,6 +47,11 @@ class ObjectRef(NamedTuple):
 
 
 NO_OBJECT = ObjectRef()
+
+
+def tenant_annotations(tenant: str, user: User) -> dict[str, str]:
+    """Returns the annotations of a request that is handled in the view of a tenant, in which the user has this name."""
+    return {TENANT: tenant, TENANT_VIEW: "tenant", TENANT_USER: user.name}
 
 
 def build_event(request: Request, stage: str, timestamp: float, *, object_ref: ObjectRef = NO_OBJECT) -> Object:

@@ -1,4 +1,4 @@
-"""Users: a name, groups, and the extra attributes that the authenticator adds."""
+"""Users: a name, groups, the extra attributes that the authenticator adds, and the tenant that the user belongs to, if any."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ Extra = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class User(NamedTuple):
-    """An authenticated user. `extra` is sorted by its keys."""
+    """An authenticated user. `extra` is sorted by its keys.
+
+    Only authentication sets `tenant`, from a certificate or an account of the tenant, never from a name. A user of a tenant is
+    named as in the physical view until its request is handled in the tenant's view, and is never in `system:masters`.
+    """
 
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: Extra = ()
+    tenant: str = ""
 
     @property
     def is_superuser(self) -> bool:
@@ -33,6 +38,11 @@ class User(NamedTuple):
         extra = {key: list(values) for key, values in self.extra}
         fields = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {name: value for name, value in fields.items() if value}
+
+
+def tenant_user(user: User, tenant: str) -> User:
+    """Returns a user, named as in the physical view, as one of a tenant."""
+    return user._replace(groups=tuple(group for group in user.groups if group != MASTERS), tenant=tenant)
 
 
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))

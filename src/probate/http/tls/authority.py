@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,11 +26,16 @@ class KeyPair(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """The subject of a certificate. A server has alternative names (DNS names and IP addresses); a client has groups."""
+    """The subject of a certificate.
+
+    A server has alternative names (DNS names and IP addresses). A client has groups, and a user of a tenant a unit and a URI.
+    """
 
     name: str
     groups: tuple[str, ...] = ()
     alternative_names: tuple[str, ...] = ()
+    unit: str = ""
+    uri: str = ""
 
 
 def new_authority(now: float, *, lifetime: timedelta) -> KeyPair:
@@ -39,7 +43,7 @@ def new_authority(now: float, *, lifetime: timedelta) -> KeyPair:
     from cryptography import x509  # noqa: PLC0415
 
     key = _new_key()
-    subject = _name(CA_NAME, ())
+    subject = _name(Subject(CA_NAME))
     builder = _new_builder(subject, subject, key.public_key(), now=now, lifetime=lifetime)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_usage(is_ca=True), critical=True)
@@ -56,14 +60,14 @@ def issue(authority: KeyPair, subject: Subject, now: float, *, lifetime: timedel
     signer: Any = load_pem_private_key(authority.key, None)
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     key = _new_key()
-    builder = _new_builder(_name(subject.name, subject.groups), issuer.subject, key.public_key(), now=now, lifetime=lifetime)
+    builder = _new_builder(_name(subject), issuer.subject, key.public_key(), now=now, lifetime=lifetime)
     purpose = Purpose.SERVER_AUTH if subject.alternative_names else Purpose.CLIENT_AUTH
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_usage(is_ca=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
     builder = builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
-    if subject.alternative_names:
-        builder = builder.add_extension(_subject_alternative_name(subject.alternative_names), critical=False)
+    if subject.alternative_names or subject.uri:
+        builder = builder.add_extension(_subject_alternative_name(subject), critical=False)
     return _sign(builder, key, signer)
 
 
@@ -89,19 +93,20 @@ def _new_builder(
     return builder.not_valid_before(issued - BACKDATE).not_valid_after(issued + lifetime)
 
 
-def _name(common: str, groups: Sequence[str]) -> x509.Name:
+def _name(subject: Subject) -> x509.Name:
     from cryptography import x509  # noqa: PLC0415
     from cryptography.x509.oid import NameOID  # noqa: PLC0415
 
-    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, common)])
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in subject.groups]
+    units = [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, subject.unit)] if subject.unit else []
+    return x509.Name([*organizations, *units, x509.NameAttribute(NameOID.COMMON_NAME, subject.name)])
 
 
-def _subject_alternative_name(names: Sequence[str]) -> x509.SubjectAlternativeName:
+def _subject_alternative_name(subject: Subject) -> x509.SubjectAlternativeName:
     from cryptography import x509  # noqa: PLC0415
 
-    general_names: list[x509.GeneralName] = []
-    for name in names:
+    general_names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(subject.uri)] if subject.uri else []
+    for name in subject.alternative_names:
         try:
             general_names.append(x509.IPAddress(ipaddress.ip_address(name)))
         except ValueError:

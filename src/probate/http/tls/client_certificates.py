@@ -1,6 +1,14 @@
 """The identity in a client certificate: the common name is the user, each organization a group. (TLS has verified the signatures.)
 
 A certificate is valid while its whole chain is: itself, the certificate that signed it, and so on up to the authority's.
+
+A certificate of a tenant's user has the tenant's id as its organizational unit, a common name that begins with the id and a dash,
+and the tenant's uid in a URI. Whether the tenant exists is checked with each request (`server.authn.tenant_users`):
+
+    CN=111111-admin  OU=111111  URI tenant:<uid>      admin of tenant 111111, if it exists and has this uid
+    CN=111111-admin                                   a user of the platform, whatever the name looks like
+    CN=ann  OU=london                                 a user of the platform, unless there is a tenant named london
+    some of the three, or such that do not match      no identity
 """
 
 from __future__ import annotations
@@ -8,11 +16,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from probate.api import tenants
+from probate.api.rbac import users
 from probate.api.rbac.users import AUTHENTICATED, User
 from probate.lib.x509 import certificates
 
 MAX_ENTRIES = 500
 _DER = 2  # `ENCODING_DER`, which the module `ssl` does not export
+
+
+TENANT_URI = "tenant:"
+"""What the URI begins with that holds the uid of a tenant."""
+
+
+class TenantClaim(NamedTuple):
+    """What a certificate says about tenants: the ids in its organizational units, and the uid that the tenant must have.
+
+    Without a uid the user is one of the platform, but only as long as there is no tenant of these ids.
+    """
+
+    tenants: tuple[str, ...]
+    uid: str = ""
 
 
 class ClientIdentity(NamedTuple):
@@ -21,6 +45,7 @@ class ClientIdentity(NamedTuple):
     user: User
     not_before: float
     not_after: float
+    claim: TenantClaim | None = None
 
 
 _cache: dict[tuple[bytes, ...], ClientIdentity | None] = {}  # by chain: to parse a certificate takes as long as several requests
@@ -57,7 +82,10 @@ def _verified_chain(ssl_object: Any) -> tuple[bytes, ...]:
 
 
 def parse_identity(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> ClientIdentity | None:
-    """Returns the identity in a certificate (a dict of `SSLObject.getpeercert`) and its chain; None without a common name."""
+    """Returns the identity in a certificate (a dict of `SSLObject.getpeercert`) and its chain.
+
+    None without a common name, and if what it says of a tenant does not match.
+    """
     pairs = [pair for part in certificate.get("subject", ()) for pair in part]
     names = [value for kind, value in pairs if kind == "commonName"]
     if not names or not names[-1]:
@@ -65,7 +93,25 @@ def parse_identity(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Cl
     groups = [value for kind, value in pairs if kind == "organizationName" and value]
     user = User(names[-1], tuple(dict.fromkeys([*groups, AUTHENTICATED])))
     try:
+        claim = _tenant_claim(names, certificate)
+        if claim is not None and claim.uid:
+            user = users.tenant_user(user, claim.tenants[0])
         spans = [certificates.span(certificate) for certificate in chain]
-        return ClientIdentity(user, max(begin for begin, _ in spans), min(end for _, end in spans))
+        return ClientIdentity(user, max(begin for begin, _ in spans), min(end for _, end in spans), claim)
     except (ValueError, IndexError):  # the chain is empty, or cannot be parsed
         return None
+
+
+def _tenant_claim(names: Sequence[str], certificate: Mapping[str, Any]) -> TenantClaim | None:
+    """Returns what the certificate says about tenants; None if it says nothing. Raises `ValueError` if that does not match."""
+    pairs = [pair for part in certificate.get("subject", ()) for pair in part]
+    units = [value for kind, value in pairs if kind == "organizationalUnitName"]
+    ids = tuple(dict.fromkeys(value for value in units if tenants.is_valid_id(value)))
+    uris = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "URI"]
+    uids = [uri.removeprefix(TENANT_URI) for uri in uris if uri.startswith(TENANT_URI)]
+    is_named = [len(name) > len(prefix) and name.startswith(prefix) for prefix in map(tenants.prefix_of, ids) for name in names]
+    if not uids and not any(is_named):
+        return TenantClaim(ids) if ids else None
+    if len(units) != 1 or is_named != [True] or len(uids) != 1 or not uids[0]:
+        raise ValueError("the certificate's organizational unit, common name and URI are not those of one tenant")
+    return TenantClaim(ids, uids[0])

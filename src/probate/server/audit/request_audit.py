@@ -11,6 +11,7 @@ from contextvars import Token
 from typing import Any
 from urllib.parse import quote
 
+from probate.api.audit import audit_event
 from probate.api.audit.policy import Level
 from probate.api.rbac.users import User
 from probate.core import errors
@@ -46,6 +47,11 @@ class RequestAudit:
         """Records whom the request impersonates."""
         if self._trail is not None:
             self._trail.impersonated = user
+
+    def set_tenant(self, tenant: str, user: User) -> None:
+        """Records that the request is handled in the view of a tenant, in which the user has this name."""
+        if self._trail is not None:
+            self._trail.annotations |= audit_event.tenant_annotations(tenant, user)
 
     def record_error(self, error: errors.ApiError) -> None:
         """Records that the request is refused."""

@@ -5,6 +5,7 @@ failure_limit            answers repeated failures with 429
 token_file               static tokens, listed in a file
 service_accounts         issues and verifies service account tokens
 service_account_tokens   the authenticator for service account tokens
+tenant_users             which users belong to a tenant
 oidc                     verifies tokens of an OpenID Connect issuer
 oidc_tokens              the authenticator for OpenID Connect tokens
 verified_tokens          what the token authenticators share

@@ -17,11 +17,13 @@ from probate.api.rbac.users import ANONYMOUS, User
 from probate.core import errors
 from probate.core.clock import Clock
 from probate.http.limit_log import LimitLog
+from probate.http.tls.client_certificates import TenantClaim
 from probate.server.authn import oidc as openid_connect
 from probate.server.authn import oidc_tokens
 from probate.server.authn.failure_limit import FailureLimiter
 from probate.server.authn.service_account_tokens import ServiceAccountTokenAuthenticator
 from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authn.tenant_users import TenantUsers
 from probate.server.authn.token_authenticator import AuthenticatedToken
 from probate.server.authn.token_file import TokenFile
 from probate.server.authn.verified_tokens import BearerToken, TokenAuthenticator, VerifiedToken
@@ -44,9 +46,10 @@ class RequestAuthenticator:
         limits: LimitLog | None = None,
     ) -> None:
         self._clock = clock
+        self.tenants = TenantUsers(accounts.store)
         configured = (
             token_file,
-            ServiceAccountTokenAuthenticator(accounts),
+            ServiceAccountTokenAuthenticator(accounts, self.tenants),
             None if oidc is None else oidc_tokens.OidcTokenAuthenticator(oidc),
         )
         self._authenticators: tuple[TokenAuthenticator, ...] = tuple(item for item in configured if item is not None)
@@ -60,7 +63,9 @@ class RequestAuthenticator:
         """
         peer = scope.get("peer")
         if peer is not None:
-            return peer.user if peer.not_before <= self._clock.now() < peer.not_after else None
+            if not peer.not_before <= self._clock.now() < peer.not_after:
+                return None
+            return peer.user if peer.claim is None or self._is_claim_cached(peer.claim) else None
         known = scope.get("known")
         if known is not None:
             header = known.by_name.get(b"authorization")
@@ -76,6 +81,8 @@ class RequestAuthenticator:
         """Returns the request's user. Raises `Unauthorized` if its credentials are wrong or missing."""
         peer = scope.get("peer")
         if peer is not None and peer.not_before <= self._clock.now() < peer.not_after:
+            if peer.claim is not None:
+                await self.tenants.check(peer.claim)
             return peer.user  # type: ignore[no-any-return]
         headers = [value for name, value in scope["headers"] if name == b"authorization"]
         if headers:
@@ -97,8 +104,14 @@ class RequestAuthenticator:
             if isinstance(response, errors.TooManyRequests):
                 await self._clock.sleep(self._failures.delay())
             raise response from None
-        self._remember(headers[0], verified)
+        self._remember(headers[0], verified._replace(user=recognised.user))
         return recognised.user
+
+    def _is_claim_cached(self, claim: TenantClaim) -> bool:
+        try:
+            return self.tenants.is_cached(claim)
+        except errors.ApiError:  # `__call__` reads the store, and reports its failure to the client
+            return False
 
     def _remember(self, header: bytes, verified: VerifiedToken) -> None:
         if len(self._by_header) >= MAX_CACHED_HEADERS:

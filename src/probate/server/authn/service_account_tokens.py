@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from probate.core import errors
 from probate.server.authn.service_accounts import CLOCK_SKEW_SECONDS, TokenBindings, TokenIssuer
+from probate.server.authn.tenant_users import TenantUsers
 from probate.server.authn.token_authenticator import AuthenticatedToken
 from probate.server.authn.verified_tokens import BearerToken, TokenCache, VerifiedToken
 
@@ -14,8 +15,9 @@ from probate.server.authn.verified_tokens import BearerToken, TokenCache, Verifi
 class ServiceAccountTokenAuthenticator:
     """The tokens that this server has signed."""
 
-    def __init__(self, accounts: TokenIssuer) -> None:
+    def __init__(self, accounts: TokenIssuer, tenants: TenantUsers) -> None:
         self._accounts = accounts
+        self._tenants = tenants
         self._cache = TokenCache()
 
     async def verify(self, token: BearerToken) -> VerifiedToken | None:
@@ -35,8 +37,11 @@ class ServiceAccountTokenAuthenticator:
     def is_current(self, verified: VerifiedToken, now: float) -> bool:
         if verified.bindings is None or not verified.not_before <= now < verified.expires:
             return False
+        bindings = verified.bindings
         try:
-            return self._accounts.are_bindings_unchanged(verified.bindings, now)
+            if bindings.tenant and not self._tenants.is_account_cached(verified.user, bindings.namespace):
+                return False
+            return self._accounts.are_bindings_unchanged(bindings, now)
         except errors.ApiError:  # `confirm` reads the store, and reports its failure to the client
             return False
 
@@ -44,9 +49,14 @@ class ServiceAccountTokenAuthenticator:
         matching = self._accounts.audiences_of(verified.claims, audiences)
         if verified.bindings is None or not matching or not await self._accounts.are_bindings_alive(verified.bindings):
             raise errors.Unauthorized
-        if not self._accounts.is_valid_now(verified.claims):  # after the await: the token may have expired while the store was read
+        user = (
+            await self._tenants.account(verified.user, verified.bindings.namespace) if verified.bindings.tenant else verified.user
+        )
+        if not self._accounts.is_valid_now(
+            verified.claims
+        ):  # after the awaits: the token may have expired while the store was read
             raise errors.Unauthorized
-        return AuthenticatedToken(verified.user, matching)
+        return AuthenticatedToken(user, matching)
 
     def evict(self) -> None:
         self._cache.evict()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from probate.api import object_keys, timestamps
+from probate.api import object_keys, tenants, timestamps
 from probate.api.rbac import users
 from probate.api.rbac.users import User
 from probate.core.clock import Clock
@@ -61,6 +61,8 @@ class TokenBindings:
     def __init__(self, claims: Claims) -> None:
         identity = claims[_PRIVATE_CLAIM]
         namespace, account = identity["namespace"], identity["serviceaccount"]
+        self.namespace: str = namespace
+        self.tenant = tenants.id_in_name(namespace)  # the tenant that may own the namespace
         self.uids: dict[str, str] = {object_keys.object_key("serviceaccounts", namespace, account["name"]): account["uid"]}
         for kind, plural in BINDABLE_KINDS.items():
             reference = identity.get(kind.lower())
@@ -85,8 +87,8 @@ class TokenIssuer:
         audiences: tuple[str, ...] = (),
         jwks_uri: str = "",
     ) -> None:
-        self._store = store
-        self._clock = clock
+        self.store = store
+        self.clock = clock
         self._pem = key
         self.issuer = issuer
         self.audiences = audiences or (issuer,)
@@ -110,9 +112,12 @@ class TokenIssuer:
         """Returns the public keys that verify tokens, as JWKs."""
         return [jwt.to_jwk(self._public_key)]
 
+    async def check_open(self, request: TokenRequest) -> None:
+        """Raises `Forbidden` if no tokens can be issued for this account at the moment."""
+
     def issue(self, request: TokenRequest, *, id_: str) -> tuple[str, float]:
         """Returns a token, and the time at which it expires."""
-        now = int(self._clock.now())
+        now = int(self.clock.now())
         identity: Claims = {"namespace": request.namespace, "serviceaccount": {"name": request.name, "uid": request.uid}}
         for bound_object in (request.bound_object, request.node):
             if bound_object is not None:
@@ -137,7 +142,7 @@ class TokenIssuer:
 
     def is_valid_now(self, claims: Claims) -> bool:
         """Returns whether the current time lies between the token's `nbf` and `exp` claims."""
-        now = self._clock.now()
+        now = self.clock.now()
         return bool(claims["nbf"] - CLOCK_SKEW_SECONDS <= now < claims["exp"])
 
     def audiences_of(self, claims: Claims, requested: tuple[str, ...]) -> tuple[str, ...]:
@@ -146,21 +151,21 @@ class TokenIssuer:
 
     async def are_bindings_alive(self, bindings: TokenBindings) -> bool:
         """Returns whether all objects that a token is bound to exist. Reads them again only if something near them has changed."""
-        if self.are_bindings_unchanged(bindings, self._clock.now()):
+        if self.are_bindings_unchanged(bindings, self.clock.now()):
             return True
-        calms = [self._store.unchanged_since(prefix) for prefix in bindings.prefixes]
-        records = await self._store.read_many(list(bindings.uids))
+        calms = [self.store.unchanged_since(prefix) for prefix in bindings.prefixes]
+        records = await self.store.read_many(list(bindings.uids))
         checked = zip(records, bindings.uids.values(), strict=True)
         bindings.valid_until = min(self._valid_until(record, uid) for record, uid in checked)
         bindings.revision = min((calm.now for calm in calms if calm is not None), default=NO_REVISION)
-        return bindings.valid_until > self._clock.now()
+        return bindings.valid_until > self.clock.now()
 
     def are_bindings_unchanged(self, bindings: TokenBindings, now: float) -> bool:
         """Returns whether nothing has changed around the bound objects since the last check. Answers without reading the store."""
         if bindings.valid_until <= now:
             return False
         for prefix in bindings.prefixes:
-            calm = self._store.unchanged_since(prefix)
+            calm = self.store.unchanged_since(prefix)
             if calm is None or calm.since > bindings.revision:
                 return False
         return True

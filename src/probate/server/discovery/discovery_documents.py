@@ -39,7 +39,7 @@ def document(context: ServerContext, request: Request) -> Response | None:
     parts = [part for part in request.path.split("/") if part]
     if request.path != "/" and (not parts or parts[0] not in {"api", "apis"}):
         return None
-    found = _discovery(context.catalog, request, parts) if parts else _json({"paths": _paths(context)})
+    found = _discovery(context, request, parts) if parts else _json({"paths": _paths(context)})
     if found is None:
         return None
     if request.method not in {"GET", "HEAD"}:
@@ -64,10 +64,10 @@ def _paths(context: ServerContext) -> list[str]:
     return sorted(["/api", *core, "/apis", *(f"/apis/{group}" for group in groups), *versions, *_OTHERS, *checks])
 
 
-def _discovery(catalog: Catalog, request: Request, parts: list[str]) -> Response | None:
-    is_core, below = parts[0] == "api", parts[1:]
+def _discovery(context: ServerContext, request: Request, parts: list[str]) -> Response | None:
+    catalog, is_core, below = context.catalog, parts[0] == "api", parts[1:]
     if not below:
-        return _root(catalog, request, is_core=is_core)
+        return _root(context, request, is_core=is_core)
     if is_core and len(below) == 1:
         return _known(discovery_groups.api_resource_list(catalog, "", below[0]))
     if not is_core and len(below) == 1:
@@ -77,19 +77,20 @@ def _discovery(catalog: Catalog, request: Request, parts: list[str]) -> Response
     return None
 
 
-def _root(catalog: Catalog, request: Request, *, is_core: bool) -> Response:
-    accepted = request.header("accept")
+def _root(context: ServerContext, request: Request, *, is_core: bool) -> Response:
+    catalog, accepted = context.catalog, request.header("accept")
     for version in discovery_groups.AGGREGATED_VERSIONS:
         wanted = discovery_groups.aggregated_media_type(version)
         if _asks_for(accepted, wanted):
-            return _unless_known(request, _aggregated(catalog, version, is_core), wanted)
+            make = functools.partial(_aggregated, catalog, version, is_core=is_core)
+            found = context.discovery_cache.get(context.kinds.documents_owner, (version, is_core), catalog, make=make)
+            return _unless_known(request, found, wanted)
     if is_core:
         return _json(discovery_groups.api_versions(catalog, request.header("host")))
     return _json(discovery_groups.api_group_list(catalog))
 
 
-@functools.lru_cache(maxsize=4)
-def _aggregated(catalog: Catalog, version: str, is_core: bool) -> Marked:
+def _aggregated(catalog: Catalog, version: str, *, is_core: bool) -> Marked:
     make = discovery_groups.aggregated_core if is_core else discovery_groups.aggregated_groups
     body = orjson.dumps(make(catalog, version))
     return Marked(body, f'"{hashlib.sha256(body).hexdigest().upper()}"')
@@ -118,7 +119,6 @@ def _json(found: dict[str, Any]) -> Response:
     return Response(200, orjson.dumps(found), headers=(("vary", "Accept"),))
 
 
-@functools.lru_cache(maxsize=2)
 def _documents(catalog: Catalog, kinds: KindRegistry) -> openapi_documents.Documents:
     return openapi_documents.Documents(
         catalog, builtin_catalog.definitions(), tuple(kinds.crds()), version=f"v{builtin_catalog.version()}"
@@ -132,7 +132,9 @@ def openapi(context: ServerContext, request: Request) -> Response:
         raise api_errors.path_not_found(request.path)
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
-    made = _documents(context.catalog, context.kinds)
+    catalog, kinds = context.catalog, context.kinds
+    make = functools.partial(_documents, catalog, kinds)
+    made = context.openapi_cache.get(kinds.documents_owner, "openapi", catalog, make=make)
     found: openapi_documents.Document | None = None
     if parts == ["v2"]:
         found = made.v2_protobuf if protobuf.ACCEPTED in request.header("accept") else made.v2_json

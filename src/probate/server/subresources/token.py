@@ -46,6 +46,7 @@ async def create_token(context: ServerContext, request: Request, target: Target,
     )
     meta = object_codec.meta(record.value)
     request_spec = TokenRequest(target.namespace or "", target.name, meta.uid, audiences, seconds, bound, node)
+    await context.service_accounts.check_open(request_spec)
     token, expires_at = context.service_accounts.issue(request_spec, id_=context.new_uid())
     expiration = format_time(expires_at)
     metadata = {"name": target.name, "namespace": target.namespace, "creationTimestamp": context.timestamp()}

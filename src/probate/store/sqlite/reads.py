@@ -27,9 +27,11 @@ _MANY_OBJECTS = (
 )
 _NONEMPTY = (
     "SELECT requested.value FROM json_each(?) AS requested WHERE EXISTS "
-    "(SELECT 1 FROM {} WHERE key >= requested.value AND key < substr(requested.value, 1, length(requested.value) - 1) || '0')"
+    "(SELECT 1 FROM {} WHERE key >= requested.value AND key < substr(requested.value, 1, length(requested.value) - 1) || {})"
 )
-_NONEMPTY_OBJECTS, _NONEMPTY_ENTRIES = _NONEMPTY.format("live"), _NONEMPTY.format("entry")
+"""Fast path: computes `keys.range_end` itself. Ranges of index entries always end in '/', those of objects also in '-'."""
+_NONEMPTY_OBJECTS = _NONEMPTY.format("live", "char(unicode(substr(requested.value, -1)) + 1)")
+_NONEMPTY_ENTRIES = _NONEMPTY.format("entry", "'0'")
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"

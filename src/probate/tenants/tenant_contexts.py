@@ -1,0 +1,158 @@
+"""TenantContexts: the contexts of the tenants that are in use.
+
+A context starts with the first request of a tenant's user. Requests that come meanwhile wait for the same start. It stops when there
+has been no request for five minutes and no watch is open, and when the tenant is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from probate.api import object_keys
+from probate.api.rbac.users import User
+from probate.api.tenants import TENANTS_RANGE
+from probate.core import errors
+from probate.core.aio import tasks
+from probate.core.logs import facts
+from probate.server.authn.tenant_users import TenantUsers
+from probate.server.response import StreamingResponse
+from probate.server.tenants.tenant_requests import TenantView
+from probate.store.contract import Batch
+from probate.tenants.context_factory import ContextFactory
+from probate.tenants.per_tenant import PerTenant
+from probate.tenants.running_context import RunningContext
+
+IDLE_SECONDS = 300.0
+CHECK_SECONDS = 60.0
+"""How often idle contexts are looked for."""
+RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class TenantContexts:
+    """Implements `server.tenants.tenant_requests.TenantViews`. `running` must be entered before the first request."""
+
+    def __init__(self, factory: ContextFactory, users: TenantUsers, per_tenant: PerTenant) -> None:
+        self._factory = factory
+        self._users = users
+        self._per_tenant = per_tenant
+        self._clock, self._store = factory.physical.clock, factory.physical.store
+        self._running: dict[str, RunningContext] = {}
+        self._starting: dict[str, asyncio.Task[RunningContext]] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._variables = contextvars.Context()  # the variables of the loops: not those of the request that starts a context
+        per_tenant.register(self.evict)
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    async def view(self, user: User) -> TenantView:
+        running = self._running.get(user.tenant) or await self._started(user.tenant)
+        running.last_used = self._clock.monotonic()
+        return TenantView(running.context, running.user(user))
+
+    def keep_open(self, tenant: str, response: StreamingResponse) -> StreamingResponse:
+        running = self._running.get(tenant)
+        return response if running is None else response._replace(chunks=running.counted(response.chunks))
+
+    async def _started(self, tenant: str) -> RunningContext:
+        """Starts the context, or waits for the start that is under way."""
+        start = self._starting.get(tenant)
+        if start is None:
+            start = asyncio.create_task(self._start(tenant), name=f"tenant {tenant}", context=self._variables.copy())
+            self._starting[tenant] = start
+        try:
+            return await asyncio.shield(start)
+        except asyncio.CancelledError:
+            if start.cancelled():  # the tenant is gone, or the server stops
+                raise errors.Unauthorized from None
+            raise
+
+    async def _start(self, tenant: str) -> RunningContext:
+        try:
+            running = RunningContext(self._factory, tenant)
+            await running.start(functools.partial(self._on_failure, running, tenant))
+            try:
+                if not await self._users.uid(tenant):  # its deletion may have been seen before there was anything to evict
+                    raise errors.Unauthorized
+            except BaseException:
+                await running.stop()
+                raise
+            self._running[tenant] = running
+            return running
+        finally:
+            del self._starting[tenant]
+
+    def _on_failure(self, running: RunningContext, tenant: str, loop: str, error: BaseException) -> None:
+        """Drops a context that a loop has ended of. The next request starts another one."""
+        log.error("loop of a tenant's context ended", exc_info=error, extra=facts(tenant=tenant, loop=loop))
+        if self._running.get(tenant) is running:
+            self._stop_later(tenant)
+
+    def _stop_later(self, tenant: str) -> None:
+        task = asyncio.create_task(self._running.pop(tenant).stop())
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+
+    async def evict(self, tenant: str) -> None:
+        """Stops the context of a tenant, and ends its watches with 410 Gone."""
+        if (start := self._starting.get(tenant)) is not None:
+            await tasks.stop(start)
+        if (running := self._running.pop(tenant, None)) is not None:
+            await running.end()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """Follows the tenants until the context ends, then stops all contexts."""
+        self._variables = contextvars.copy_context()
+        loops = [
+            tasks.start_supervised(loop, name=name, on_failure=functools.partial(_report, name))
+            for name, loop in (("deleted tenants", self._follow_deletions()), ("idle tenants", self._stop_idle()))
+        ]
+        try:
+            yield
+        finally:
+            await tasks.stop(*loops, *self._starting.values())
+            for tenant in tuple(self._running):
+                self._stop_later(tenant)
+            if self._stopping:
+                await asyncio.wait(self._stopping)
+
+    async def _stop_idle(self) -> None:
+        while True:
+            await self._clock.sleep(CHECK_SECONDS)
+            for tenant in [tenant for tenant, running in self._running.items() if running.is_idle(IDLE_SECONDS)]:
+                self._stop_later(tenant)
+
+    async def _follow_deletions(self) -> None:
+        """Evicts each tenant whose Tenant is deleted. Never returns."""
+        while True:
+            try:
+                async with self._store.watch(TENANTS_RANGE, after=await self._store.revision()) as changes:
+                    await self._evict_gone()
+                    async for batch in changes:
+                        await self._evict_deleted(batch)
+            except (errors.ApiError, errors.TooSlow) as error:
+                log.warning("watch of tenants failed, restarting", extra=facts(error=str(error)))
+            await self._clock.sleep(RETRY_SECONDS)
+
+    async def _evict_gone(self) -> None:
+        """Evicts tenants that were deleted while nothing was watched."""
+        for tenant in {*self._running, *self._starting}:
+            if not await self._users.uid(tenant):
+                await self._per_tenant.evict(tenant)
+
+    async def _evict_deleted(self, batch: Batch) -> None:
+        for event in batch:
+            if event.value is None:
+                await self._per_tenant.evict(object_keys.name_in(event.key))
+
+
+def _report(loop: str, error: BaseException) -> None:
+    log.error("background loop ended", exc_info=error, extra=facts(loop=loop))
