@@ -43,17 +43,18 @@ class HttpClient:
         self._timeout = timeout
         self._tls = _tls_context(access) if self._address.scheme == "https" else None
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> Object:
-        """Returns what is at a path."""
-        return self._request("GET", path, query, accept=accept)
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON, timeout: float = 0) -> Object:
+        """Returns what is at a path, if the answer begins within `timeout` seconds, or else `TIMEOUT_SECONDS`."""
+        with self._exchange("GET", path, query or {}, accept=accept, timeout=timeout) as response:
+            return self._read(response)
 
     def create(self, path: str, body: Object) -> Object:
         """Posts an object, or an order to a subresource, and returns the answer."""
-        return self._request("POST", path, body=body)
+        return self._write("POST", path, body)
 
     def delete(self, path: str, body: Object) -> Object:
         """Deletes what is at a path, with these options, and returns the answer."""
-        return self._request("DELETE", path, body=body)
+        return self._write("DELETE", path, body)
 
     def watch(self, resource: GroupVersionResource, query: Mapping[str, str], *, seconds: float) -> Iterator[WatchEvent]:
         """Yields the events of a watch, which the server ends after these seconds.
@@ -66,12 +67,13 @@ class HttpClient:
             while line := response.readline(MAX_LINE_BYTES):
                 yield _parse_event(line, self.access.url)
 
-    def _request(
-        self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: Object | None = None, accept: str = JSON
-    ) -> Object:
-        with self._exchange(method, path, query or {}, body=body, accept=accept) as response:
-            _check(response, self.access.url)
-            return _parse(response.read(), self.access.url)
+    def _write(self, method: str, path: str, body: Object) -> Object:
+        with self._exchange(method, path, {}, body=body) as response:
+            return self._read(response)
+
+    def _read(self, response: http.client.HTTPResponse) -> Object:
+        _check(response, self.access.url)
+        return _parse(response.read(), self.access.url)
 
     @contextmanager
     def _exchange(

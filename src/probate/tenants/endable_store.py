@@ -21,7 +21,11 @@ class EndableStore:
         self._watches: set[_EndableWatch] = set()
         self._new_error: Callable[[], errors.ApiError] | None = None
         self.limits, self.damaged_objects = store.limits, store.damaged_objects
-        self.revision, self.unchanged_since, self.confirmed_revision = store.revision, store.unchanged_since, store.confirmed_revision
+        self.revision, self.unchanged_since, self.confirmed_revision = (
+            store.revision,
+            store.unchanged_since,
+            store.confirmed_revision,
+        )
         self.read, self.read_many, self.scan, self.scan_many = store.read, store.read_many, store.scan, store.scan_many
         self.nonempty_ranges, self.count, self.child_prefixes = store.nonempty_ranges, store.count, store.child_prefixes
         self.commit, self.commit_many = store.commit, store.commit_many

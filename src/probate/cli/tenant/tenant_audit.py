@@ -14,6 +14,8 @@ from probate.cli.tenant.tenant_id import TenantId
 from probate.core import errors
 
 AUDIT_PATH = "/debug/tenants"
+AUDIT_SECONDS = 70.0
+"""How long to wait for the report. The server gives up after 60 seconds."""
 CLEAN, FOUND, UNKNOWN = 0, 1, 2
 """The exit codes."""
 _HEADER = ("FINDING", "KEY", "MESSAGE")
@@ -39,7 +41,7 @@ def verify_command(name: str | None, *, is_all: bool, output: str, **server: str
     if (name is None) is not is_all:
         raise click.UsageError("give the ID of a tenant, or --all")
     try:
-        report = connect(**server).get(AUDIT_PATH, {"tenant": name} if name else None)
+        report = connect(**server).get(AUDIT_PATH, {"tenant": name} if name else None, timeout=AUDIT_SECONDS)
     except errors.ProbateError as error:
         click.echo(f"probate: {_explained(error)}", err=True)
         sys.exit(UNKNOWN)
