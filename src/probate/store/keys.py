@@ -10,7 +10,15 @@ A key is a path of segments joined by `/`. Its first segment names the family:
 
     "objects/pods/default/web-1"  is in the ranges  "objects/", "objects/pods/" and "objects/pods/default/"
 
-A *prefix* names a range by whole segments, so it ends in `/`: `objects/pods/a/` never includes `objects/pods/ab/…`.
+A *prefix* names a range, in one of two forms. Nearly all name whole segments, and end in `/`: `objects/pods/a/` never includes
+`objects/pods/ab/…`. A *partial prefix* names the objects of one resource whose namespace begins with an id and a dash, or the
+cluster-scoped ones (namespace `-`) whose name does. An id is six characters of `a-z`, `0-9` and `-`, the first and last no dash:
+
+    objects/<resource.group>/<id>-          objects/pods/111111-                     includes objects/pods/111111-web/p
+    objects/<resource.group>/-/<id>-        objects/persistentvolumes/-/111111-      includes objects/persistentvolumes/-/111111-v
+
+No other prefix ends within a segment. So at most one partial prefix contains a key, and it is found by cutting the key
+(`partial_prefix_of`).
 Keys sort by code point, which is also the order of their UTF-8 bytes, so both engines agree on it.
 Control characters are forbidden, because a scan continues at the previous key plus a zero byte. Empty segments are forbidden too.
 """
@@ -30,6 +38,8 @@ MAX_BYTES = 4096
 
 _KEY = re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+(?:/[^/\x00-\x1f\x7f\ud800-\udfff]+)+")
 _KEYS = re.compile(rf"(?:{_KEY.pattern}\n)*{_KEY.pattern}")
+_PARTIAL_PREFIX = re.compile(OBJECTS + r"[^/\x00-\x1f\x7f\ud800-\udfff]+/(?:-/)?[a-z0-9][a-z0-9-]{4}[a-z0-9]-")
+_PARTIAL_LENGTH = len("111111-")
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F)) + b"\n"
 
 
@@ -71,13 +81,14 @@ def _are_plain(text: str, keys: Sequence[str]) -> bool:
 
 
 def check_prefix(prefix: str) -> None:
-    """Raises `InvalidKey` unless `prefix` names a range of whole segments."""
-    if not prefix.endswith("/") or _KEY.fullmatch(prefix + "x") is None or _is_too_long(prefix):
+    """Raises `InvalidKey` unless `prefix` names a range."""
+    match = _KEY.fullmatch(prefix + "x") if prefix.endswith("/") else _PARTIAL_PREFIX.fullmatch(prefix)
+    if match is None or _is_too_long(prefix):
         raise errors.InvalidKey(_explain(prefix, "prefix"))
 
 
 def check_prefixes(prefixes: Sequence[str]) -> None:
-    """Raises `InvalidKey` unless each prefix names a range of whole segments. Fast path like `check_keys`."""
+    """Raises `InvalidKey` unless each prefix names a range. Fast path like `check_keys`, if all name whole segments."""
     text = "x\n".join(prefixes)
     are_valid = text.count("\n") == len(prefixes) - 1 and text.count("/x\n") == len(prefixes) - 1 and text.endswith("/")
     if not are_valid or not _are_plain(f"{text}x", prefixes) or max(map(len, prefixes)) * 4 > MAX_BYTES:
@@ -85,13 +96,18 @@ def check_prefixes(prefixes: Sequence[str]) -> None:
             check_prefix(prefix)
 
 
+def is_partial(prefix: str) -> bool:
+    """Returns whether a valid prefix ends within a segment."""
+    return prefix[-1] != "/"
+
+
 def range_end(prefix: str) -> str:
     """Returns the first string that sorts after every string that begins with `prefix`."""
-    return prefix[:-1] + "0"  # "0" is the character after "/"
+    return prefix[:-1] + ("0" if prefix[-1] == "/" else ".")  # the characters after "/" and "-"
 
 
 def prefixes_of(key: str) -> list[str]:
-    """Returns the prefixes of all ranges that contain the key, the widest range first."""
+    """Returns the prefixes of all ranges of whole segments that contain the key, the widest range first."""
     prefixes = []
     slash = key.find("/")
     while slash >= 0:
@@ -100,8 +116,19 @@ def prefixes_of(key: str) -> list[str]:
     return prefixes
 
 
+def partial_prefix_of(key: str) -> str:
+    """Returns the beginning of the key that alone can be a partial prefix whose range contains the key.
+
+    Does not check whether it is one: callers look it up among valid prefixes.
+    """
+    start = key.find("/", len(OBJECTS)) + 1  # of the namespace
+    if key.startswith("-/", start):
+        start += 2
+    return key[: start + _PARTIAL_LENGTH]
+
+
 def child_prefix(key: str, prefix: str) -> str | None:
-    """Returns the prefix one segment longer than `prefix` under which the key is; None if the key is directly under `prefix`."""
+    """Returns the next longer prefix of whole segments under which the key is; None if the key is directly under `prefix`."""
     slash = key.find("/", len(prefix))
     return None if slash < 0 else key[: slash + 1]
 
@@ -120,7 +147,7 @@ def _explain(text: str, noun: str) -> str:
     shown = ascii(text if len(text) <= 80 else text[:77] + "...")
     if _is_too_long(text):
         return f"the {noun} {shown} is too long: {len(text.encode(errors='replace')):,} bytes of at most {MAX_BYTES:,}"
-    end = " and ends in '/'" if noun == "prefix" else ""
+    end = " and ends in '/', or for objects in an id of six characters and '-'" if noun == "prefix" else ""
     return (
         f"{shown} cannot be a {noun}: it is two or more segments joined by '/'{end}, none of them empty, "
         "without control characters and in valid Unicode"

@@ -19,11 +19,16 @@ class UnchangedSinceTracker:
 
     def __init__(self) -> None:
         self._last_changes: dict[str, Revision] = {}
+        self._partial_prefixes: set[str] = set()  # those of the tracked ranges that end within a segment
 
     def record_changes(self, changed_keys: Iterable[str], revision: Revision) -> None:
         """Records that these keys changed, at `revision` at the latest."""
         if not self._last_changes:
             return
+        if self._partial_prefixes:
+            changed_keys = tuple(changed_keys)
+            changed = self._partial_prefixes.intersection(map(keys.partial_prefix_of, changed_keys))
+            self._last_changes.update(dict.fromkeys(changed, revision))
         for parent in {key[: key.rindex("/") + 1] for key in changed_keys}:
             for prefix in keys.prefixes_of(parent):
                 if prefix in self._last_changes:
@@ -42,5 +47,8 @@ class UnchangedSinceTracker:
         if since is None:
             if len(self._last_changes) >= MAX_RANGES:
                 self._last_changes.clear()
+                self._partial_prefixes.clear()
             since = self._last_changes[prefix] = now
+            if keys.is_partial(prefix):
+                self._partial_prefixes.add(prefix)
         return UnchangedSince(since, now)

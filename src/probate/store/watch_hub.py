@@ -3,6 +3,7 @@
 An engine publishes what it has committed; the hub does not know how it is stored. A watch that starts at a past revision first
 reads the engine's history, and joins the hub in the same step of the event loop in which it has caught up, so it misses no change
 and sees none twice. Watchers are indexed by prefix: the cost of a change does not depend on the number of watchers of other ranges.
+Watchers of partial prefixes are found by cutting the key; as long as there are none, keys are not cut.
 
 The hub buffers at most `WatchBuffer.events` events or `WatchBuffer.value_bytes` bytes for a watcher that does not take them. Beyond
 that it ends the watch with `TooSlow` and drops the buffer at once. A watcher that is waiting for events is not slow: it receives
@@ -52,14 +53,21 @@ class WatchHub:
         self.buffer = buffer
         self._closed: errors.ProbateError | None = None
         self._subscriptions: dict[str, dict[Subscription, None]] = {}
-        self._routes: dict[str, tuple[str, ...]] = {}  # by parent prefix of a key: the watched prefixes that contain it
+        self._partial_prefixes: set[str] = set()  # those of the watched prefixes that end within a segment
+        self._routes: dict[
+            str, tuple[str, ...]
+        ] = {}  # by parent prefix of a key: the watched prefixes that contain it, but partial
 
     def has_watchers(self, key: str) -> bool:
         """Returns whether any watch covers this key."""
-        return bool(self._subscriptions) and bool(self._route(key))
+        if not self._subscriptions:
+            return False
+        if self._partial_prefixes and keys.partial_prefix_of(key) in self._partial_prefixes:
+            return True
+        return bool(self._route(key))
 
     def _route(self, key: str) -> tuple[str, ...]:
-        """Returns the watched prefixes that contain the key."""
+        """Returns the watched prefixes of whole segments that contain the key."""
         parent = key[: key.rindex("/")]
         route = self._routes.get(parent)
         if route is None:
@@ -86,9 +94,20 @@ class WatchHub:
                 parent_batches = [batches.setdefault(prefix, Batch()) for prefix in self._route(key)]
             for batch in parent_batches:
                 batch.append(event)
+        if self._partial_prefixes:
+            batches.update(self._partial_batches(events))
         for prefix, batch in batches.items():
             for subscription in tuple(self._subscriptions[prefix]):
                 subscription.push(batch, before)
+
+    def _partial_batches(self, events: Sequence[Event]) -> dict[str, Batch]:
+        """Returns the events of each watched partial prefix."""
+        batches: dict[str, Batch] = {}
+        for event in events:
+            prefix = keys.partial_prefix_of(event.key)
+            if prefix in self._partial_prefixes:
+                batches.setdefault(prefix, Batch()).append(event)
+        return batches
 
     def publish_with_damaged(self, events: Sequence[Event | DamagedRecord], *, revision: Revision) -> None:
         """Publishes like `publish`; ends the watches whose range contains a damaged change, because it cannot be shown."""
@@ -106,7 +125,9 @@ class WatchHub:
         self.publish(intact, revision=revision)
 
     def _end_watches_of(self, damaged: DamagedRecord) -> None:
-        for prefix in self._route(damaged.key) if self._subscriptions else ():
+        prefixes = self._route(damaged.key) if self._subscriptions else ()
+        partial = keys.partial_prefix_of(damaged.key)
+        for prefix in (*prefixes, partial) if partial in self._partial_prefixes else prefixes:
             for subscription in tuple(self._subscriptions.get(prefix, ())):
                 subscription.end(damaged_objects.watch_gap(damaged))
 
@@ -118,7 +139,10 @@ class WatchHub:
             return subscription
         if prefix not in self._subscriptions:
             self._subscriptions[prefix] = {}
-            self._routes.clear()
+            if keys.is_partial(prefix):
+                self._partial_prefixes.add(prefix)
+            else:
+                self._routes.clear()
         self._subscriptions[prefix][subscription] = None
         return subscription
 
@@ -127,7 +151,10 @@ class WatchHub:
         subscriptions = self._subscriptions.get(subscription.prefix, {})
         subscriptions.pop(subscription, None)
         if not subscriptions and self._subscriptions.pop(subscription.prefix, None) is not None:
-            self._routes.clear()
+            if keys.is_partial(subscription.prefix):
+                self._partial_prefixes.remove(subscription.prefix)
+            else:
+                self._routes.clear()
 
     def close(self, error: errors.ProbateError) -> None:
         """Ends every watch with this error, including those that subscribe later."""

@@ -51,7 +51,8 @@ class _DependencyTracker:
         return earlier - {position}
 
     def _guarded_ranges_of(self, key: str) -> Iterator[str]:
-        return (prefix for prefix in keys.prefixes_of(key) if prefix in self._guarded_prefixes)
+        ranges = (*keys.prefixes_of(key), keys.partial_prefix_of(key)) if self._guarded_prefixes else ()
+        return (prefix for prefix in ranges if prefix in self._guarded_prefixes)
 
 
 def _keys_and_prefixes_guarded_by(txn: Txn) -> Iterator[str]:
