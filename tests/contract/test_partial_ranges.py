@@ -1,4 +1,4 @@
-"""Ranges that end within a segment, in an id and a dash: every method that takes a prefix, and equality with filtered whole ranges."""
+"""Ranges that end within a segment, in an id and a dash, with every method. They equal the filtered range of whole segments."""
 
 from __future__ import annotations
 
