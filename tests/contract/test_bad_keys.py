@@ -31,7 +31,12 @@ BAD_KEYS = [
     "objects/" + "x" * keys.MAX_BYTES,
     "objects/" + "é" * (keys.MAX_BYTES // 2),
 ]
-BAD_PREFIXES = ["", "/", "//", "objects", "objects/x", "objects//", "/objects/", "objects/\x00/", "objects/\ud800/", "objects/x\n/"]
+BAD_PREFIXES = [
+    *("", "/", "//", "objects", "objects/x", "objects//", "/objects/", "objects/\x00/", "objects/\ud800/", "objects/x\n/"),
+    *("objects/111111-", "objects/x/111111", "objects/x/11111-", "objects/x/1111111-", "objects/x/-11111-", "objects/x/11111--"),
+    *("objects/x/11111A-", "objects/x/a/111111-", "objects/x/-/-/111111-", "objects/\n/111111-", "objects//111111-", "111111-"),
+    *("owned/x/111111-", "owned/x/-/111111-"),
+]
 
 WITH_KEY: dict[str, Callable[[Store, str], Awaitable[object]]] = {
     "read": lambda store, key: store.read(key),
@@ -49,6 +54,9 @@ WITH_KEY: dict[str, Callable[[Store, str], Awaitable[object]]] = {
 WITH_PREFIX: dict[str, Callable[[Store, str], Awaitable[object]]] = {
     "scan": lambda store, prefix: store.scan(prefix, limit=1),
     "count": lambda store, prefix: store.count(prefix),
+    "scan_many": lambda store, prefix: store.scan_many(["objects/good/111111-", prefix], limit=1),
+    "nonempty_ranges": lambda store, prefix: store.nonempty_ranges(["objects/good/", prefix]),
+    "child_prefixes": lambda store, prefix: store.child_prefixes(prefix),
     "watch": lambda store, prefix: steps.collect_events(store, prefix, after=Revision(1), last=NO_REVISION),
     "EmptyRange": lambda store, prefix: store.commit(contract.create("objects/good/x", b"", guards=[EmptyRange(prefix)])),
 }

@@ -1,4 +1,4 @@
-"""Ranges that end within a segment, in an id and a dash: every method that takes a prefix, and equality with filtered whole ranges."""
+"""Ranges that end within a segment, in an id and a dash, with every method. They equal the filtered range of whole segments."""
 
 from __future__ import annotations
 
@@ -135,7 +135,15 @@ async def test_child_prefixes_complete_the_segment(store: Store) -> None:
     assert await store.child_prefixes("objects/pods/333333-") == []
 
 
-WATCHED = [BY_NAMESPACE, BY_NAME, "objects/pods/222222-", "objects/nodes/111111-", "objects/pods/", "objects/pods/111111-a/", BY_NAME]
+WATCHED = [
+    BY_NAMESPACE,
+    BY_NAME,
+    "objects/pods/222222-",
+    "objects/nodes/111111-",
+    "objects/pods/",
+    "objects/pods/111111-a/",
+    BY_NAME,
+]
 END = "the-end"
 
 
@@ -204,8 +212,16 @@ async def test_range_is_unchanged_until_one_of_its_keys_changes(store: Store, pr
 
 RANDOM_RANGES = ["objects/pods/111111-", "objects/pods/-/111111-", "objects/pods/222222-", "objects/pods/-/a-b--c-"]
 RANDOM_KEYS = [
-    *(f"objects/pods/{id_}{end}" for id_ in ("111111", "222222", "1111110", "11111", "a-b--c") for end in ("-a/x", "-/x", "/x", "")),
-    *(f"objects/pods/-/{id_}{end}" for id_ in ("111111", "222222", "1111110", "11111", "a-b--c") for end in ("-a", "-", "-a/x", "")),
+    *(
+        f"objects/pods/{id_}{end}"
+        for id_ in ("111111", "222222", "1111110", "11111", "a-b--c")
+        for end in ("-a/x", "-/x", "/x", "")
+    ),
+    *(
+        f"objects/pods/-/{id_}{end}"
+        for id_ in ("111111", "222222", "1111110", "11111", "a-b--c")
+        for end in ("-a", "-", "-a/x", "")
+    ),
 ]
 
 

@@ -23,10 +23,13 @@ OBJECTS = [
     "objects/ab/x",
     "objects/u/\ufffd",
     "objects/u/\U0001f600",
+    "objects/a/111111-w/x",
+    "objects/a/-/111111-v",
+    "objects/a/1111110-w/x",
 ]
 BULK_KEYS = [f"objects/many/{number}" for number in range(10)]
 ENTRIES = ["owned/u/1", "owned/u/2", "owned/u-v/1", "owned/v/1", "closed/s"]
-OBJECT_RANGES = ["objects/", "objects/a/", "objects/a/x/", "objects/ab/", "objects/u/"]
+OBJECT_RANGES = ["objects/", "objects/a/", "objects/a/x/", "objects/ab/", "objects/u/", "objects/a/111111-", "objects/a/-/111111-"]
 ENTRY_RANGES = ["owned/", "owned/u/", "owned/v/", "closed/"]
 
 objects = st.sampled_from(OBJECTS)

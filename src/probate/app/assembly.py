@@ -25,7 +25,7 @@ from probate.controllers.runtime.context import Server
 from probate.controllers.simulated_nodes import node_agent
 from probate.core import errors, logs
 from probate.core.aio import tasks
-from probate.core.aio.offload import WorkerPool
+from probate.core.aio.offload import Offload, WorkerPool
 from probate.core.clock import Clock, SystemClock
 from probate.core.metrics import Registry
 from probate.http import listener
@@ -46,6 +46,7 @@ from probate.server.local_transport import LocalTransport
 from probate.server.objects import damage_reports
 from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.request_limits import RequestLimits
+from probate.server.tenants.credentials import IssueKubeconfig
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
@@ -95,8 +96,17 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             metrics = Registry()
             limit_log = LimitLog(clock, metrics)
             authenticator = _authenticator(secure, clock, accounts, limit_log=limit_log)
+            offload = WorkerPool("large")
             context = _api(
-                settings, store, clock, accounts=accounts, authenticator=authenticator, limit_log=limit_log, metrics=metrics
+                settings,
+                store,
+                clock,
+                offload=offload,
+                accounts=accounts,
+                authenticator=authenticator,
+                limit_log=limit_log,
+                metrics=metrics,
+                issue_kubeconfig=_kubeconfig_issuer(settings, secure, offload, url=url),
             )
             await _bootstrap(context, settings.admission, host=settings.advertise_address or host, port=port)
             announce = functools.partial(readiness.print_start_line, settings, url, clock, began=began)
@@ -154,6 +164,15 @@ def _csr_signer(secure: SecureServing | None, context: ServerContext) -> Callabl
     if secure is None:
         return None
     return lambda order: context.offloader.run_in_thread(lambda: secure.sign(order))
+
+
+def _kubeconfig_issuer(settings: Settings, secure: SecureServing | None, offload: Offload, *, url: str) -> IssueKubeconfig | None:
+    """Returns the function that makes kubeconfigs for tenants' users; None without an authority. It makes keys on a thread."""
+    if secure is None:
+        return None
+    host, port = settings.advertise_address, url.rpartition(":")[2]
+    reachable = url if not host else f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return lambda user, seconds: offload.run(lambda: secure.issue_kubeconfig(reachable, user, seconds))
 
 
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
@@ -215,17 +234,18 @@ def _authenticator(
     return secure.authenticator(accounts, WorkerPool("issuer"), limit_log)
 
 
-def _api(
+def _api(  # noqa: PLR0913 everything that the context is made of is passed here
     settings: Settings,
     store: Store,
     clock: Clock,
     *,
+    offload: Offload,
     accounts: TokenIssuer,
     authenticator: RequestAuthenticator,
     limit_log: LimitLog,
     metrics: Registry,
+    issue_kubeconfig: IssueKubeconfig | None,
 ) -> ServerContext:
-    offload = WorkerPool("large")
     return ServerContext(
         store,
         KindRegistry(store, catalog.load(), offload),
@@ -235,6 +255,7 @@ def _api(
         offload=offload,
         registry=metrics,
         limit_log=limit_log,
+        issue_kubeconfig=issue_kubeconfig,
         webhook_services=endpoints.services(settings.webhook_service),
         service_accounts=accounts,
         authenticate_token=authenticator.authenticate_token,

@@ -10,23 +10,29 @@ import ipaddress
 import logging
 import platform
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
+from probate.api import tenants
+from probate.app import kubeconfig
 from probate.app.kubeconfig import Credentials
 from probate.core import errors
 from probate.core.aio.offload import Offload
 from probate.core.clock import Clock
 from probate.core.logs import facts
 from probate.http.limit_log import LimitLog
-from probate.http.tls import csr_signer
-from probate.http.tls.authority import KeyPair
+from probate.http.tls import authority, csr_signer
+from probate.http.tls.authority import KeyPair, Subject
 from probate.http.tls.certificate_folder import CertificateFolder
+from probate.http.tls.client_certificates import TENANT_URI
 from probate.http.tls.server_context import TlsFiles, TlsServerContext
 from probate.kinds.certificates.signers import RequestedCertificate
+from probate.lib.x509 import certificates
 from probate.server.authn import oidc
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.token_file import TokenFile
+from probate.server.tenants.credentials import IssuedKubeconfig, TenantUser
 from probate.settings import Settings
 
 REFRESH_SECONDS = 60.0
@@ -57,13 +63,29 @@ class SecureServing:
 
     def credentials(self) -> Credentials:
         """Returns the administrator's credentials, and the certificate to verify the server with."""
+        return Credentials(self._server_authority(), self.folder.read("admin.crt"), self.folder.read("admin.key"))
+
+    def _server_authority(self) -> bytes:
         own_certificate = self._settings.tls_cert_file
-        authority = Path(own_certificate).read_bytes() if own_certificate else self.folder.read("ca.crt")
-        return Credentials(authority, self.folder.read("admin.crt"), self.folder.read("admin.key"))
+        return Path(own_certificate).read_bytes() if own_certificate else self.folder.read("ca.crt")
 
     def sign(self, order: RequestedCertificate) -> bytes:
         """Returns a client certificate signed by the server's own authority. Raises `CannotSign` if that is not possible."""
-        return csr_signer.sign(KeyPair(self.folder.read("ca.crt"), self.folder.read("ca.key")), order, self._clock.now())
+        return csr_signer.sign(self._signer(), order, self._clock.now())
+
+    def issue_kubeconfig(self, url: str, user: TenantUser, seconds: int) -> IssuedKubeconfig:
+        """Returns a kubeconfig for a user of a tenant, with a new key, and a certificate that does not outlast the authority."""
+        signer, now = self._signer(), float(int(self._clock.now()))
+        end = certificates.not_after(signer.certificate) or now
+        lifetime = min(float(seconds), end - now)
+        name = tenants.prefix_of(user.tenant) + user.name
+        subject = Subject(name, user.groups, unit=user.tenant, uri=TENANT_URI + user.tenant_uid)
+        pair = authority.issue(signer, subject, now, lifetime=timedelta(seconds=lifetime))
+        credentials = Credentials(self._server_authority(), pair.certificate, pair.key)
+        return IssuedKubeconfig(kubeconfig.text(url, credentials, name=f"tenant-{user.tenant}"), now + lifetime)
+
+    def _signer(self) -> KeyPair:
+        return KeyPair(self.folder.read("ca.crt"), self.folder.read("ca.key"))
 
     def _files(self) -> TlsFiles:
         options = (self._settings.tls_cert_file, self._settings.tls_private_key_file)

@@ -1,4 +1,4 @@
-"""Writes the kubeconfig: the server's URL, and the administrator's credentials."""
+"""Writes kubeconfigs: the server's URL, and the credentials of the administrator or of a tenant's user."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import NamedTuple
 from probate.core import errors, private_files
 
 NAME = "probate"
-_CONFIG = f"""\
+_CONFIG = """\
 apiVersion: v1
 kind: Config
 clusters:
-- name: {NAME}
-  cluster:%s
+- name: {name}
+  cluster:{cluster}
 users:
-- name: {NAME}
-  user:%s
+- name: {name}
+  user:{user}
 contexts:
-- name: {NAME}
+- name: {name}
   context:
-    cluster: {NAME}
-    user: {NAME}
-current-context: {NAME}
+    cluster: {name}
+    user: {name}
+current-context: {name}
 """
 
 
@@ -45,7 +45,7 @@ def write(path: Path, url: str, credentials: Credentials | None = None) -> None:
         try:
             with os.fdopen(file, "w") as out:
                 os.fchmod(out.fileno(), private_files.FILE_MODE)  # regardless of the umask
-                out.write(_text(url, credentials))
+                out.write(text(url, credentials))
             Path(draft).replace(path)
         except BaseException:
             Path(draft).unlink(missing_ok=True)
@@ -56,8 +56,11 @@ def write(path: Path, url: str, credentials: Credentials | None = None) -> None:
         ) from error
 
 
-def _text(url: str, credentials: Credentials | None) -> str:
-    """Returns the file's content. (Importing a YAML library would take longer than everything else that a start does with it.)"""
+def text(url: str, credentials: Credentials | None, *, name: str = NAME) -> str:
+    """Returns a kubeconfig. `name` names everything in it, and needs no quotes in YAML.
+
+    (Importing a YAML library would take longer than everything else that a start does with it.)
+    """
     cluster, user = {"server": url}, dict[str, str]()
     if credentials is not None:
         authority, certificate, key = (base64.b64encode(pem).decode() for pem in credentials)
@@ -65,7 +68,7 @@ def _text(url: str, credentials: Credentials | None) -> str:
         user = {"client-certificate-data": certificate, "client-key-data": key}
     elif url.startswith("http:"):
         cluster["insecure-skip-tls-verify"] = "true"  # no effect on HTTP, but the JavaScript client requires it
-    return _CONFIG % (_fields(cluster), _fields(user))
+    return _CONFIG.format(name=name, cluster=_fields(cluster), user=_fields(user))
 
 
 def _fields(values: dict[str, str]) -> str:

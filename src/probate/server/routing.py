@@ -25,7 +25,7 @@ from probate.server.ownership_api import graph_endpoint, owners_and_dependents
 from probate.server.request import Request, RequestInfo, Target
 from probate.server.response import Response, StreamingResponse
 from probate.server.reviews import access_review, identity_reviews, rules_review
-from probate.server.subresources import binding, eviction, scale, token
+from probate.server.subresources import binding, eviction, scale, tenant_kubeconfig, token
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
 
@@ -65,6 +65,7 @@ SUBRESOURCES: dict[str, Callable[[], RequestHandler]] = {
     "binding": lambda: binding.bind_pod,
     "eviction": lambda: eviction.evict,
     "token": lambda: token.create_token,
+    "kubeconfig": lambda: tenant_kubeconfig.create_kubeconfig,
 }
 
 READ_VERBS = {"get", "list", "watch"}
@@ -187,7 +188,7 @@ def _supported_form(form: Form, request: Request, verb: str, *, target: Target) 
 
 def _has_tables(request: Request, verb: str, target: Target) -> bool:
     """Whether the target can be shown as a Table. Commands cannot, and neither can a watch that begins with a list."""
-    if target.resource.group_resource in VIRTUAL_RESOURCES or target.subresource in {"binding", "eviction", "token"}:
+    if target.resource.group_resource in VIRTUAL_RESOURCES or target.subresource in {"binding", "eviction", "kubeconfig", "token"}:
         return False
     return verb != "watch" or not query.boolean(request.query, "sendInitialEvents")
 

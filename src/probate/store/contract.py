@@ -6,8 +6,8 @@ This module is the specification. The tests in `tests/contract` hold every engin
 are *index entries*: they have no value and no history and cannot be watched. An index entry carries the revision of the
 transaction that last added it; adding an existing entry again updates that revision. `keys` defines the layout of keys.
 
-**Ranges.** A prefix names a range: all keys that begin with it. It ends with a whole segment, in `/`. Only within `objects/` it may
-also end within the segment of the namespace, or of the name if the namespace is `-`: after an id of six characters and a dash, as in
+**Ranges.** A prefix names a range: all keys that begin with it. It ends with a whole segment, in `/`. A range of objects may end
+within the segment of the namespace too, or of the name if the namespace is `-`, after an id of six characters and a dash: as in
 `objects/pods/111111-` and `objects/nodes/-/111111-`. `keys` has the syntax. Every method that takes a prefix takes both forms.
 
 **Transactions.** A transaction (`Txn`) creates, updates or deletes exactly one object and adds or removes any number of index
@@ -347,7 +347,7 @@ class Store(Protocol):
     async def child_prefixes(self, prefix: str) -> list[str]:
         """Returns, in order, the prefixes under which keys exist now that continue `prefix` up to the end of its next segment.
 
-        A partial prefix is continued up to the end of the segment that it begins: `objects/pods/111111-` to `objects/pods/111111-a/`.
+        A partial prefix is continued to the end of the segment that it begins: `objects/pods/111111-` to `objects/pods/111111-a/`.
         Costs one lookup for each of them, however many keys it has. Not atomic on every engine: a range that gets its first key
         or loses its last one during the call may or may not be included.
         """

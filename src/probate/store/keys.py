@@ -12,7 +12,7 @@ A key is a path of segments joined by `/`. Its first segment names the family:
 
 A *prefix* names a range, in one of two forms. Nearly all name whole segments, and end in `/`: `objects/pods/a/` never includes
 `objects/pods/ab/…`. A *partial prefix* names the objects of one resource whose namespace begins with an id and a dash, or the
-cluster-scoped ones (namespace `-`) whose name does. An id is six characters `a-z`, `0-9` and `-`, the first and last of them no dash:
+cluster-scoped ones (namespace `-`) whose name does. An id is six characters of `a-z`, `0-9` and `-`, the first and last no dash:
 
     objects/<resource.group>/<id>-          objects/pods/111111-                     includes objects/pods/111111-web/p
     objects/<resource.group>/-/<id>-        objects/persistentvolumes/-/111111-      includes objects/persistentvolumes/-/111111-v
@@ -117,9 +117,9 @@ def prefixes_of(key: str) -> list[str]:
 
 
 def partial_prefix_of(key: str) -> str:
-    """Returns the beginning of the key that is the one partial prefix whose range contains it, if it is a valid prefix at all.
+    """Returns the beginning of the key that alone can be a partial prefix whose range contains the key.
 
-    It is not checked: callers look it up among valid prefixes.
+    Does not check whether it is one: callers look it up among valid prefixes.
     """
     start = key.find("/", len(OBJECTS)) + 1  # of the namespace
     if key.startswith("-/", start):

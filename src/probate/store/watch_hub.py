@@ -60,9 +60,11 @@ class WatchHub:
 
     def has_watchers(self, key: str) -> bool:
         """Returns whether any watch covers this key."""
-        return bool(self._subscriptions) and (
-            bool(self._route(key)) or (bool(self._partial_prefixes) and keys.partial_prefix_of(key) in self._partial_prefixes)
-        )
+        if not self._subscriptions:
+            return False
+        if self._partial_prefixes and keys.partial_prefix_of(key) in self._partial_prefixes:
+            return True
+        return bool(self._route(key))
 
     def _route(self, key: str) -> tuple[str, ...]:
         """Returns the watched prefixes of whole segments that contain the key."""

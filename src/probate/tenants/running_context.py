@@ -14,7 +14,6 @@ from typing import Any
 from probate.api.rbac.users import User
 from probate.core import errors
 from probate.core.aio import tasks
-from probate.server.context import ServerContext
 from probate.tenants import identity
 from probate.tenants.context_factory import ContextFactory
 
@@ -31,6 +30,7 @@ class RunningContext:
     """The context of a tenant. `last_used` is when the last request began, by the monotonic clock."""
 
     def __init__(self, factory: ContextFactory, tenant: str) -> None:
+        self.tenant = tenant
         self.context, self._store = factory.make(tenant)
         self.last_used = self.context.clock.monotonic()
         self.streams = 0  # responses that are still running
@@ -39,17 +39,13 @@ class RunningContext:
         self._users: dict[User, User] = {}
 
     async def start(self, report: Report) -> None:
-        """Reads what configures the context and follows it. Stops everything again if that fails."""
+        """Reads what configures the context and follows it. If that fails, the caller stops the context."""
         context = self.context
-        try:
-            self._run("grants", context.authorizer.cache.run(self._pause), report)
-            await context.kinds.refresh(now=context.timestamp())
-            await self._install(context)
-            self._run("custom kinds", context.kinds.watch_crds(context.timestamp, self._pause), report)
-            self._run("admission", context.admission.configuration.watch(self._pause), report)
-        except BaseException:
-            await self.stop()
-            raise
+        self._run("grants", context.authorizer.cache.run(self._pause), report)
+        await context.kinds.refresh(now=context.timestamp())
+        await self._install(context)
+        self._run("custom kinds", context.kinds.watch_crds(context.timestamp, self._pause), report)
+        self._run("admission", context.admission.configuration.watch(self._pause), report)
 
     def _run(self, name: str, loop: Coroutine[Any, Any, None], report: Report) -> None:
         self._loops.append(tasks.start_supervised(loop, name=name, on_failure=lambda error: report(name, error)))

@@ -1,7 +1,7 @@
 """TenantContexts: the contexts of the tenants that are in use.
 
-A context starts with the first request of a tenant's user. Requests that come meanwhile wait for the same start. It stops when there
-has been no request for five minutes and no watch is open, and when the tenant is gone.
+A context starts with the first request of a tenant's user. Requests that come meanwhile wait for the same start. It stops when
+there has been no request for five minutes and no watch is open, and when the tenant is gone.
 """
 
 from __future__ import annotations
@@ -75,25 +75,29 @@ class TenantContexts:
             raise
 
     async def _start(self, tenant: str) -> RunningContext:
+        running = RunningContext(self._factory, tenant)
         try:
-            running = RunningContext(self._factory, tenant)
-            await running.start(functools.partial(self._on_failure, running, tenant))
-            try:
-                if not await self._users.uid(tenant):  # its deletion may have been seen before there was anything to evict
-                    raise errors.Unauthorized
-            except BaseException:
-                await running.stop()
-                raise
+            await running.start(functools.partial(self._on_failure, running))
+            await self._check_exists(tenant)  # its deletion may have been seen before there was anything to evict
+        except BaseException:
+            await running.stop()
+            raise
+        else:
             self._running[tenant] = running
             return running
         finally:
-            del self._starting[tenant]
+            if self._starting.get(tenant) is asyncio.current_task():
+                del self._starting[tenant]
 
-    def _on_failure(self, running: RunningContext, tenant: str, loop: str, error: BaseException) -> None:
-        """Drops a context that a loop has ended of. The next request starts another one."""
-        log.error("loop of a tenant's context ended", exc_info=error, extra=facts(tenant=tenant, loop=loop))
-        if self._running.get(tenant) is running:
-            self._stop_later(tenant)
+    async def _check_exists(self, tenant: str) -> None:
+        if not await self._users.uid(tenant):
+            raise errors.Unauthorized
+
+    def _on_failure(self, running: RunningContext, loop: str, error: BaseException) -> None:
+        """Drops a context if a loop of it has ended. The next request starts another one."""
+        log.error("loop of a tenant's context ended", exc_info=error, extra=facts(tenant=running.tenant, loop=loop))
+        if self._running.get(running.tenant) is running:
+            self._stop_later(running.tenant)
 
     def _stop_later(self, tenant: str) -> None:
         task = asyncio.create_task(self._running.pop(tenant).stop())
@@ -102,7 +106,7 @@ class TenantContexts:
 
     async def evict(self, tenant: str) -> None:
         """Stops the context of a tenant, and ends its watches with 410 Gone."""
-        if (start := self._starting.get(tenant)) is not None:
+        if (start := self._starting.pop(tenant, None)) is not None:
             await tasks.stop(start)
         if (running := self._running.pop(tenant, None)) is not None:
             await running.end()

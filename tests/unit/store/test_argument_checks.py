@@ -61,7 +61,13 @@ def test_invalid_transaction_is_rejected_with_the_reason(txn: Txn, error: type[e
     assert caught.type is error
 
 
-@pytest.mark.parametrize("guard", [Absent("a"), Unchanged("a/", ONE), EmptyRange("a"), EmptyRange("a/b"), Absent("a/\x00")])
+@pytest.mark.parametrize(
+    "guard",
+    [
+        *(Absent("a"), Unchanged("a/", ONE), EmptyRange("a"), EmptyRange("a/b"), Absent("a/\x00"), EmptyRange("owned/u/111111-")),
+        *(EmptyRange("objects/k/111111"), EmptyRange("objects/k/a/111111-")),
+    ],
+)
 def test_bad_key_in_a_guard_is_rejected(guard: Guard) -> None:
     with pytest.raises(errors.InvalidKey):
         argument_checks.check_txn(contract.create(KEY, b"", guards=[guard]), LIMITS)
@@ -98,8 +104,10 @@ def test_only_ranges_of_objects_can_be_watched() -> None:
     argument_checks.check_watch("objects/k/")
     with pytest.raises(errors.BadRequest):
         argument_checks.check_watch("owned/u/")
-    with pytest.raises(errors.InvalidKey):
-        argument_checks.check_watch("objects/k")
+    argument_checks.check_watch("objects/k/111111-")
+    for prefix in ("objects/k", "objects/k/111111", "owned/k/111111-"):
+        with pytest.raises(errors.InvalidKey):
+            argument_checks.check_watch(prefix)
 
 
 def test_read_many_accepts_a_page_of_valid_keys() -> None:
@@ -118,7 +126,10 @@ _txns = st.builds(
     expected_revision=st.sampled_from([NO_REVISION, ONE]),
     add_entries=_entries,
     remove_entries=_entries,
-    guards=st.lists(st.sampled_from([Absent("a/1"), EmptyRange("a/"), EmptyRange("a"), Absent("a")]), max_size=3).map(tuple),
+    guards=st.lists(
+        st.sampled_from([Absent("a/1"), EmptyRange("a/"), EmptyRange("objects/k/-/111111-"), EmptyRange("a"), Absent("a")]),
+        max_size=3,
+    ).map(tuple),
 )
 
 

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from probate.core import errors
 from probate.store import watch_hub
-from probate.store.contract import Batch, BatchHandler, Event, Revision
+from probate.store.contract import Batch, BatchHandler, DamagedRecord, Event, Revision
 
 
 def event(revision: int, key: str = "objects/k/x", value: bytes | None = b"") -> Event:
@@ -176,6 +178,146 @@ async def test_hub_knows_which_keys_are_watched() -> None:
     assert target.has_watchers("objects/k/x")
     target.unsubscribe(other)
     assert not target.has_watchers("objects/k/x")
+
+
+BY_NAMESPACE, BY_NAME = "objects/k/111111-", "objects/k/-/111111-"
+BESIDE = [
+    *(
+        "objects/k/1111110-x/p",
+        "objects/k/111111/p",
+        "objects/k/111111",
+        "objects/k/11111-x/p",
+        "objects/k/x/111111-p",
+        "objects/k/-/x",
+    ),
+    *("objects/k/-/1111110-x", "objects/k/-/111111", "objects/k/-/11111-x", "objects/kk/111111-x/p", "objects/kk/-/111111-x"),
+    *("objects/111111-x", "objects/k/111112-x/p", "objects/k/-/-/111111-x", "objects/k/111111.x/p"),
+]
+
+
+async def test_subscriptions_to_partial_prefixes_take_the_events_of_their_range_once() -> None:
+    target = make(events=100)
+    prefixes = (BY_NAMESPACE, BY_NAME, BY_NAMESPACE, "objects/k/", "objects/k/111111-a/")
+    subscriptions = [target.subscribe(prefix, after=Revision(1)) for prefix in prefixes]
+    inside = [
+        "objects/k/111111-a/p",
+        "objects/k/-/111111-v",
+        "objects/k/111111-a/q",
+        "objects/k/111111-b",
+        "objects/k/-/111111-v/x",
+    ]
+    keys = [key for pair in zip(BESIDE, inside * 3, strict=True) for key in pair]
+    publish(target, *(event(number, key) for number, key in enumerate(keys, 2)))
+    for subscription in subscriptions:
+        taken = await subscription.take()
+        assert [found.key for found in taken] == [key for key in keys if key.startswith(subscription.prefix)]
+        assert subscription.revision == target.revision
+
+
+async def test_events_of_neighbours_wake_no_subscription_to_a_partial_prefix() -> None:
+    target = make()
+    subscriptions = [target.subscribe(prefix, after=Revision(1)) for prefix in (BY_NAMESPACE, BY_NAME)]
+    taking = [asyncio.create_task(subscription.take()) for subscription in subscriptions]
+    await asyncio.sleep(0)
+    publish(target, *(event(number, key) for number, key in enumerate(BESIDE, 2)))
+    await asyncio.sleep(0)
+    assert [task.done() for task in taking] == [False, False]
+    publish(target, event(50, f"{BY_NAMESPACE}a/p"), event(51, f"{BY_NAME}v"))
+    assert [[found.revision for found in await task] for task in taking] == [[50], [51]]
+
+
+async def test_hub_knows_which_keys_are_watched_by_partial_prefixes() -> None:
+    target = make()
+    by_namespace, by_name = (target.subscribe(prefix, after=Revision(1)) for prefix in (BY_NAMESPACE, BY_NAME))
+    again = target.subscribe(BY_NAMESPACE, after=Revision(1))
+    assert target.has_watchers(f"{BY_NAMESPACE}a/p")
+    assert target.has_watchers(f"{BY_NAME}v")
+    assert not any(map(target.has_watchers, BESIDE))
+    target.unsubscribe(by_namespace)
+    target.unsubscribe(by_namespace)
+    assert target.has_watchers(f"{BY_NAMESPACE}a/p")
+    target.unsubscribe(again)
+    assert [target.has_watchers(key) for key in (f"{BY_NAMESPACE}a/p", f"{BY_NAME}v")] == [False, True]
+    target.unsubscribe(by_name)
+    assert not target.has_watchers(f"{BY_NAME}v")
+    later = target.subscribe(BY_NAME, after=Revision(1))
+    publish(target, event(2, f"{BY_NAME}v"))
+    assert [found.revision for found in await later.take()] == [2]
+
+
+async def test_watchers_of_one_partial_prefix_share_a_batch_and_its_cache() -> None:
+    target = make()
+    first, second, other = (target.subscribe(prefix, after=Revision(1)) for prefix in (BY_NAME, BY_NAME, "objects/k/-/"))
+    publish(target, event(2, f"{BY_NAME}v"))
+    batch = await first.take()
+    assert await second.take() is batch
+    assert await other.take() is not batch
+
+
+async def test_damaged_change_ends_the_watches_of_its_partial_range_only() -> None:
+    target = make()
+    prefixes = (BY_NAMESPACE, BY_NAME, "objects/k/222222-", "objects/k/")
+    inside, by_name, other, wide = (target.subscribe(prefix, after=Revision(1)) for prefix in prefixes)
+    damaged = DamagedRecord(f"{BY_NAMESPACE}a/p", Revision(3), "")
+    changes: list[Event | DamagedRecord] = [event(2, f"{BY_NAMESPACE}a/q"), damaged]
+    changes += [event(4, f"{BY_NAME}v"), event(5, "objects/k/222222-a/p")]
+    target.publish_with_damaged(changes, revision=Revision(5))
+    for ended in (inside, wide):
+        assert [found.revision for found in await ended.take()] == [2]
+        with pytest.raises(errors.Gone):
+            await ended.take()
+    assert [found.revision for found in await by_name.take()] == [4]
+    assert [found.revision for found in await other.take()] == [5]
+
+
+async def test_end_and_cut_off_of_partial_watches() -> None:
+    target = make(events=1)
+    slow, other = (target.subscribe(prefix, after=Revision(1)) for prefix in (BY_NAME, BY_NAMESPACE))
+    publish(target, event(2, f"{BY_NAME}v"), event(3, f"{BY_NAME}w"))
+    with pytest.raises(errors.TooSlow):
+        await slow.take()
+    assert not target.has_watchers(f"{BY_NAME}v")
+    target.end_all(errors.StoreUnavailable("closed"))
+    with pytest.raises(errors.StoreUnavailable):
+        await other.take()
+    assert not target.has_watchers(f"{BY_NAMESPACE}a/p")
+    publish(target, event(4, f"{BY_NAMESPACE}a/p"))
+
+
+_hub_prefixes = st.sampled_from(
+    [BY_NAMESPACE, BY_NAME, "objects/k/a-b--c-", "objects/", "objects/k/", "objects/k/-/", "objects/k/111111-a/"]
+)
+_hub_keys = st.sampled_from(
+    [*BESIDE, f"{BY_NAMESPACE}a/p", f"{BY_NAMESPACE}b", f"{BY_NAME}v", "objects/k/a-b--c-/x", "objects/k/a-b--cd/x"]
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), _hub_prefixes, st.lists(_hub_keys, max_size=4)), max_size=8))
+def test_each_subscription_collects_what_begins_with_its_prefix(steps: list[tuple[bool, str, list[str]]]) -> None:
+    """Subscriptions come and go between publications."""
+    target, revision = make(events=1000, size=1000), 1
+    expected: dict[watch_hub.Subscription, list[str]] = {}
+    for is_new, prefix, keys in steps:
+        if is_new:
+            expected[target.subscribe(prefix, after=target.revision)] = []
+        for subscription in [one for one in expected if one.prefix == prefix and not is_new]:
+            target.unsubscribe(subscription)
+            assert asyncio.run(_taken(subscription)) == expected.pop(subscription)
+        for key in keys:
+            assert target.has_watchers(key) == any(key.startswith(one.prefix) for one in expected)
+        events = [event(number, key) for number, key in enumerate(keys, revision + 1)]
+        revision += len(events)
+        target.publish(events, revision=Revision(revision))
+        for subscription, collected in expected.items():
+            collected += [key for key in keys if key.startswith(subscription.prefix)]
+    for subscription, collected in expected.items():
+        assert asyncio.run(_taken(subscription)) == collected
+
+
+async def _taken(subscription: watch_hub.Subscription) -> list[str]:
+    """Returns the keys of the events that a subscription holds."""
+    subscription.wake()
+    return [found.key for found in await subscription.take()]
 
 
 async def test_watch_closed_midway_frees_its_subscription() -> None:

@@ -17,7 +17,12 @@ from probate.api.objects import Object
 
 REDACTED = "[redacted]"
 SECRETS = ("", "secrets")
-TOKENS = {("authentication.k8s.io", "tokenreviews", ""), ("", "serviceaccounts", "token")}
+TOKENS = {
+    ("authentication.k8s.io", "tokenreviews", ""),
+    ("", "serviceaccounts", "token"),
+    ("tenant.kubezoo.io", "tenants", "kubeconfig"),
+}
+_TOKEN_FIELDS = frozenset({"token", "kubeconfig"})
 _TOKEN_IN_QUERY = re.compile(r"(?i)(?<=[?&])((?:[a-z]+_)?token|password)=[^&]*")
 
 _KEPT_METADATA = {
@@ -45,7 +50,7 @@ def is_about_secrets(info: RequestInfo) -> bool:
 
 
 def is_about_tokens(info: RequestInfo) -> bool:
-    """Returns whether the request or its response contains tokens."""
+    """Returns whether the request or its response contains tokens, or keys."""
     return (info.group, info.resource, info.subresource) in TOKENS
 
 
@@ -103,7 +108,7 @@ def _redact_tokens(value: Any) -> Any:
         return [_redact_tokens(child) for child in value]
     if not isinstance(value, dict):
         return value
-    return {name: REDACTED if name == "token" and child else _redact_tokens(child) for name, child in value.items()}
+    return {name: REDACTED if name in _TOKEN_FIELDS and child else _redact_tokens(child) for name, child in value.items()}
 
 
 def _redact_secret(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 A request is signed once. Neither its spec nor the decision can change after the approval, and the certificate is written with the
 resourceVersion of the request that was read.
+
+Requests of tenants are never signed: who approves them is the tenant itself, and the certificate would be one of the platform.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import base64
 import binascii
 
 from probate.api.objects import Object
+from probate.api.tenants import TENANT_LABEL
 from probate.api.timestamps import format_time
 from probate.client.informers import NamespacedName, name_of
 from probate.client.objects import GroupVersionResource
@@ -67,8 +70,10 @@ def is_due(request: Object) -> bool:
 
 
 def certificate_request(request: Object) -> RequestedCertificate:
-    """Returns what the signers need to know of the request. `CannotSign` if its PEM cannot be decoded."""
-    spec = request["spec"]
+    """Returns what the signers need to know of the request. `CannotSign` if it is a tenant's, or its PEM cannot be decoded."""
+    spec, tenant = request["spec"], (request["metadata"].get("labels") or {}).get(TENANT_LABEL)
+    if tenant:
+        raise CannotSign("the users of a tenant get their certificates from the platform: ask its administrators for a kubeconfig")
     try:
         pem = base64.b64decode(spec.get("request") or "")
     except (ValueError, binascii.Error) as error:

@@ -153,7 +153,13 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
     ),
     f"{_PACKAGE}.TenantKubeconfigSpec": _part(
         "Whose credentials are wanted.",
-        expirationSeconds=_number("For how long the credentials are wanted. They may be valid for less.", "int64"),
+        expirationSeconds=_number("For how many seconds the credentials are valid: 3600 by default, at most 86400.", "int64"),
+        groups={
+            "description": "The user's groups, as the tenant sees them. None of them may begin with `system:`.",
+            "items": {"type": "string"},
+            "type": "array",
+            "x-kubernetes-list-type": "set",
+        },
         user=_text("The user's name, as the tenant sees it: admin by default."),
     ),
     f"{_PACKAGE}.TenantKubeconfigStatus": _part(
@@ -172,7 +178,7 @@ TAGS = {
     f"{_PACKAGE}.TenantRemaining": "group resource count finalizers?",
     f"{_PACKAGE}.TenantFinalizerCount": "name count",
     f"{_PACKAGE}.TenantKubeconfig": "metadata spec status",
-    f"{_PACKAGE}.TenantKubeconfigSpec": "user? expirationSeconds?",
+    f"{_PACKAGE}.TenantKubeconfigSpec": "user? groups? expirationSeconds?",
     f"{_PACKAGE}.TenantKubeconfigStatus": "kubeconfig? expirationTimestamp?",
 }
 """What becomes of empty fields, in the notation of `protobuf.field_numbers`. The kinds have no protobuf encoding."""

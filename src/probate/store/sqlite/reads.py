@@ -26,12 +26,11 @@ _MANY_OBJECTS = (
     "LEFT JOIN log ON log.rev = live.rev"
 )
 _NONEMPTY = (
-    "SELECT requested.value FROM json_each(?) AS requested WHERE EXISTS "
-    "(SELECT 1 FROM {} WHERE key >= requested.value AND key < substr(requested.value, 1, length(requested.value) - 1) || {})"
+    "SELECT requested.value FROM json_each(?) AS requested WHERE requested.value = "
+    "(SELECT substr(key, 1, length(requested.value)) FROM {} WHERE key >= requested.value ORDER BY key LIMIT 1)"
 )
-"""Fast path: computes `keys.range_end` itself. Ranges of index entries always end in '/', those of objects also in '-'."""
-_NONEMPTY_OBJECTS = _NONEMPTY.format("live", "char(unicode(substr(requested.value, -1)) + 1)")
-_NONEMPTY_ENTRIES = _NONEMPTY.format("entry", "'0'")
+"""A range is not empty if the first key that is not before it begins with its prefix."""
+_NONEMPTY_OBJECTS, _NONEMPTY_ENTRIES = _NONEMPTY.format("live"), _NONEMPTY.format("entry")
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"

@@ -21,21 +21,23 @@ from probate.tenants.view.namespace_selectors import NAME_LABEL
 NAMESPACES = GroupResource("", "namespaces")
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 API_SERVICES = GroupResource("apiregistration.k8s.io", "apiservices")
+NAMED_BY_GROUP = frozenset({CRDS, API_SERVICES})
+"""Resources whose names end in a group, which is what the views name differently."""
 
 
 def to_physical(names: ToPhysical, resource: GroupResource, object_: Object) -> Object:
     """Converts an object of a tenant. `resource` is its resource in the tenant's view."""
-    return _convert(names, resource, object_)
+    return convert_in_place(names, resource, copy.deepcopy(object_))
 
 
 def to_tenant(names: ToTenant, resource: GroupResource, object_: Object) -> Object:
     """Converts an object of the physical view. `resource` is its resource in the tenant's view."""
-    return _convert(names, resource, object_)
+    return convert_in_place(names, resource, copy.deepcopy(object_))
 
 
 def object_name(names: NameConverter, resource: GroupResource, name: str) -> str:
     """Renames a cluster-scoped object. The names of CRDs and APIServices end in a group."""
-    if resource in {CRDS, API_SERVICES}:
+    if resource in NAMED_BY_GROUP:
         first, dot, group = name.partition(".")
         if not group:
             return name
@@ -44,8 +46,8 @@ def object_name(names: NameConverter, resource: GroupResource, name: str) -> str
     return names.cluster_scoped(resource, name)
 
 
-def _convert(names: NameConverter, resource: GroupResource, object_: Object) -> Object:
-    converted = copy.deepcopy(object_)
+def convert_in_place(names: NameConverter, resource: GroupResource, converted: Object) -> Object:
+    """Converts an object in the direction of `names`, changing it. `resource` is its resource in the tenant's view."""
     metadata = converted.get("metadata")
     if isinstance(metadata, dict):
         _convert_metadata(names, resource, metadata)

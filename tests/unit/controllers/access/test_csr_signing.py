@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from probate.api.objects import Object
+from probate.api.tenants import TENANT_LABEL
 from probate.controllers.access.csr_signer import REASON
 from probate.controllers.lifecycle.csr_cleaner import REQUESTS
 from probate.controllers.runtime.context import Server
@@ -93,3 +94,16 @@ async def test_nothing_is_signed_without_an_authority() -> None:
         await stage.client.create(REQUESTS, "", csr_object(PEM))
         await stage.settle()
         assert "certificate" not in (await stage.client.get(REQUESTS, "", "x") or {}).get("status", {})
+
+
+async def test_request_of_a_tenant_is_not_signed_since_the_tenant_approves_it_itself(stage: Signing) -> None:
+    owned = csr_object(PEM)
+    owned["metadata"]["labels"] = {TENANT_LABEL: "111111"}
+    made = await stage.client.create(REQUESTS, "", owned)
+    approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m"}
+    await stage.client.update(REQUESTS, {**made, "status": {"conditions": [approved]}}, "approval")
+    await stage.settle()
+    found = await stage.client.get(REQUESTS, "", "x") or {}
+    assert [one["type"] for one in found["status"]["conditions"]] == ["Approved", "Failed"]
+    assert "ask its administrators for a kubeconfig" in found["status"]["conditions"][1]["message"]
+    assert stage.calls == []

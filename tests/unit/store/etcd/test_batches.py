@@ -41,6 +41,18 @@ X, Y = "objects/pods/a/x", "objects/pods/a/y"
         ),
         pytest.param(
             [
+                create("objects/pods/111111-a/x", b""),
+                create("objects/pods/1111110-a/x", b""),
+                create(Y, b"", guards=[EmptyRange("objects/pods/111111-"), EmptyRange("objects/nodes/-/111111-")]),
+                create("objects/pods/111111-b/x", b""),
+                create("objects/nodes/-/111111-n", b""),
+                create("objects/nodes/-/111111", b""),
+            ],
+            [set(), set(), {0}, {2}, {2}, set()],
+            id="an empty range that ends within a segment",
+        ),
+        pytest.param(
+            [
                 create(X, b""),
                 create(Y, b"", guards=[Unchanged(X, Revision(3))]),
                 create("objects/pods/a/z", b"", guards=[Unchanged(X, Revision(3))]),
