@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -20,7 +20,7 @@ _ERASE_LINE = "\r\x1b[K"
 
 
 class DeletionProgress:
-    """The progress of the deletion of one tenant."""
+    """The progress of the deletion of one tenant. At the end of its context it removes the line that changes."""
 
     def __init__(self, name: str, clock: CommandClock) -> None:
         self._name = name
@@ -29,6 +29,13 @@ class DeletionProgress:
         self._total = 0
         self._shown = ""
         self._shown_at = -LINE_SECONDS
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_terminal and self._shown:
+            click.echo(_ERASE_LINE, nl=False, err=True)
 
     def show(self, tenant: Object) -> None:
         """Shows what is left of the tenant."""
@@ -42,11 +49,6 @@ class DeletionProgress:
     def show_error(self, error: Exception) -> None:
         """Shows why the state of the tenant is not known now."""
         self._write(f"tenant {self._name}: not known at the moment: {' '.join(str(error).split())}")
-
-    def end(self) -> None:
-        """Removes the line that changes."""
-        if self._is_terminal and self._shown:
-            click.echo(_ERASE_LINE, nl=False, err=True)
 
     def _write(self, text: str) -> None:
         now = self._clock.monotonic()

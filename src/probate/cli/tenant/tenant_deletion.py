@@ -50,11 +50,12 @@ def delete_command(context: CommandContext, /, name: str, timeout: float, *, wai
     if not wait:
         click.echo(f"tenant {name} is being deleted")
         return
-    progress = DeletionProgress(name, context.clock)
     try:
-        _wait_until_gone(client, context, tenant, progress=progress, seconds=timeout, is_deleting=is_deleting)
-    finally:
-        progress.end()
+        with DeletionProgress(name, context.clock) as progress:
+            _wait_until_gone(client, context, tenant, progress=progress, seconds=timeout, is_deleting=is_deleting)
+    except KeyboardInterrupt:
+        click.echo(f"the deletion of the tenant {name} goes on", err=True)
+        raise
     click.echo(f"tenant {name} deleted")
 
 

@@ -59,7 +59,6 @@ class TenantRange(abc.ABC):
             page = await self.slice_(page.found[-1].key, MAX_COUNTED, page.revision if keys.is_object(self.physical) else None)
         return total + len(page.found)
 
-
     async def child_prefixes(self, prefix: str) -> list[str]:
         """Returns the prefixes one segment longer than `prefix` under which there are keys: with one look at each."""
         found: list[str] = []

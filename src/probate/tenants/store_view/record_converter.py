@@ -102,7 +102,11 @@ class RecordConverter:
 
     def shown(self, key: str, record: Record | DamagedRecord) -> Record | DamagedRecord:
         """Returns a physical record as the tenant sees it."""
-        return DamagedRecord(key, record.revision, record.problem) if isinstance(record, DamagedRecord) else self.tenant_record(key, record)
+        return (
+            DamagedRecord(key, record.revision, record.problem)
+            if isinstance(record, DamagedRecord)
+            else self.tenant_record(key, record)
+        )
 
     def event(self, event: Event) -> Event | DamagedRecord | None:
         """Returns what the tenant sees of a change: an event, or nothing, or that there is one that cannot be shown."""

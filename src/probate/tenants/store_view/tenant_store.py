@@ -199,7 +199,9 @@ class TenantStore:
         self._check_is_open()
         for key in checked:
             if len(key) * 4 > self.limits.key_bytes and len(key.encode(errors="replace")) > self.limits.key_bytes:
-                raise errors.InvalidKey(f"the key {key[:80]!r}... is too long: a tenant's key has at most {self.limits.key_bytes:,} bytes")
+                raise errors.InvalidKey(
+                    f"the key {key[:80]!r}... is too long: a tenant's key has at most {self.limits.key_bytes:,} bytes"
+                )
 
     @property
     def _current(self) -> RecordConverter:

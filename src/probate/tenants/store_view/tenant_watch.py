@@ -111,7 +111,9 @@ class TenantWatch:
         if isinstance(error, errors.TooSlow):
             message = f"the watch of {self.prefix} fell behind and was cut off. Watch again after revision {error.revision}"
             return errors.TooSlow(message, revision=error.revision)
-        return errors.Gone(f"changes of {self.prefix} were compacted, or one of them cannot be shown. List again, and watch from there")
+        return errors.Gone(
+            f"changes of {self.prefix} were compacted, or one of them cannot be shown. List again, and watch from there"
+        )
 
 
 def _of_tenant(batch: Batch, converter: RecordConverter) -> Batch | DamagedRecord:

@@ -141,7 +141,9 @@ class TxnConverter:
         if isinstance(guard, EmptyRange):
             range_ = self._ranges.range_of(guard.prefix)
             if not range_.is_guardable:
-                raise errors.BadRequest(f"a transaction of a tenant cannot be guarded by the range {guard.prefix!r}: name a smaller one")
+                raise errors.BadRequest(
+                    f"a transaction of a tenant cannot be guarded by the range {guard.prefix!r}: name a smaller one"
+                )
             return EmptyRange(range_.physical)
         record = found.get(guard.key)
         is_own = record is not None and self._visibility(guard.key, record) == Visibility.OWN

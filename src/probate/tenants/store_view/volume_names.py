@@ -10,7 +10,10 @@ from typing import Any
 
 import orjson
 
-PATHS = {"persistentvolumeclaims": ("spec", "volumeName"), "volumeattachments.storage.k8s.io": ("spec", "source", "persistentVolumeName")}
+PATHS = {
+    "persistentvolumeclaims": ("spec", "volumeName"),
+    "volumeattachments.storage.k8s.io": ("spec", "source", "persistentVolumeName"),
+}
 """Where the objects of a resource name a volume."""
 
 
