@@ -11,11 +11,13 @@ from probate.store.contract import Store
 from support import store_engines
 
 
-@pytest.fixture(params=["model", "memory", "sqlite", "etcd", "etcd-3.5"])
+@pytest.fixture(params=["model", "memory", "ownership", "sqlite", "etcd", "etcd-3.5"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> store_engines.Engine:
     match request.param:
         case "memory":
             return store_engines.Memory()
+        case "ownership":
+            return store_engines.Owned()
         case "sqlite":
             return store_engines.File(tmp_path)
         case "etcd":

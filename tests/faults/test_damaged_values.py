@@ -163,8 +163,8 @@ def test_a_missing_checksum_is_distinguished_from_a_wrong_one() -> None:
 
 
 def damage(house: RbacServer, key: str) -> None:
-    assert isinstance(house.store, SqliteStore)
-    db: apsw.Connection = house.store.database.writer
+    assert isinstance(house.engine, SqliteStore)
+    db: apsw.Connection = house.engine.database.writer
     db.execute("UPDATE log SET value = zeroblob(20) WHERE rev = (SELECT rev FROM live WHERE key = ?)", (key,))
 
 

@@ -27,6 +27,7 @@ from probate.store import retention
 from probate.store.sqlite.database import Database
 from probate.store.sqlite.store import SqliteStore, open_memory
 from probate.store.watch_hub import WatchBuffer
+from probate.tenants.ownership.ownership_store import OwnershipStore
 from simulation.connection import Answer, Connection, Lost
 from simulation.faults import FaultSchedule
 from simulation.faulty_store import ACTOR, FaultyStore
@@ -158,8 +159,8 @@ class Machine:
 
         clock = self._clock
         api, *others = [
-            ServerContext(store, KindRegistry(store, catalog.load()), clock, new_uid=new_uid, random=self._random)
-            for _ in range(self._faults.rates.leaders)
+            ServerContext(owned, KindRegistry(owned, catalog.load()), clock, new_uid=new_uid, random=self._random)
+            for owned in (OwnershipStore(store) for _ in range(self._faults.rates.leaders))
         ]
         keep = self._faults.rates.history
         tasks.start_supervised(

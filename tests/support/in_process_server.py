@@ -30,6 +30,7 @@ from probate.server.kind_registry import KindRegistry
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.store.sqlite.store import open_memory
+from probate.tenants.ownership.ownership_store import OwnershipStore
 from support import bootstrap
 
 INSECURE = Settings(insecure=True)
@@ -53,11 +54,12 @@ class InProcessServer:
 
     def __init__(self, store: Store, clock: Clock, **options: Any) -> None:
         self.uids = itertools.count(1)
-        self.store = store
+        self.engine = store
+        self.store = OwnershipStore(store)
         self.clock = clock
         self.api = ServerContext(
-            store,
-            KindRegistry(store, catalog.load()),
+            self.store,
+            KindRegistry(self.store, catalog.load()),
             clock,
             new_uid=lambda: f"00000000-0000-4000-8000-{next(self.uids):012d}",
             random=random.Random(1),  # noqa: S311

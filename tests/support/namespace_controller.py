@@ -24,6 +24,7 @@ from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.contract import CommitResult as Committed
 from probate.store.contract import ReadResult, Store, Txn
+from probate.tenants.ownership.ownership_store import OwnershipStore
 from support.wait_for_objects import condition
 
 NAMESPACES = "/api/v1/namespaces"
@@ -77,9 +78,10 @@ class Site:
     def __init__(self, store: FailingStore, clock: FakeClock, scope: Scope | None = None) -> None:
         self.store = store
         self.clock = clock
-        kinds = KindRegistry(store, catalog.load())  # type: ignore[arg-type]
+        owned = OwnershipStore(store)  # type: ignore[arg-type]
+        kinds = KindRegistry(owned, catalog.load())
         chooser = random.Random(1)  # noqa: S311
-        self.api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
+        self.api = ServerContext(owned, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)
         self.backend = store_backend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
         deletion = ScopeDeletion(scope or Namespaces(), self.backend, clock)

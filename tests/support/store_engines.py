@@ -20,6 +20,7 @@ from probate.store.etcd import store as etcd
 from probate.store.etcd.rpc import address
 from probate.store.sqlite import database
 from probate.store.sqlite import store as sqlite
+from probate.tenants.ownership.ownership_store import OwnershipStore
 from support import store_model
 
 DEFAULT_BUFFER = watch_hub.WatchBuffer()
@@ -58,6 +59,13 @@ class Memory:
         store = await sqlite.open_memory(self._database, buffer=buffer)
         self._database = store.database
         return store
+
+
+class Owned(Memory):
+    """SQLite in memory, under the layer that records the tenants of objects."""
+
+    async def open(self, *, buffer: watch_hub.WatchBuffer = DEFAULT_BUFFER) -> Store:
+        return OwnershipStore(await super().open(buffer=buffer))
 
 
 class File:

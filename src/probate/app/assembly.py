@@ -50,6 +50,7 @@ from probate.server.tenants.credentials import IssueKubeconfig
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
+from probate.tenants.ownership.ownership_store import OwnershipStore
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     kubernetes_service.check(settings.advertise_address)
     node_agent.check_grace_period(settings.node_monitor_grace_period)
     settings = dataclasses.replace(settings, max_connections=listener.fit_connections(settings.max_connections))
-    async with managed_store(settings, clock) as store:
+    async with managed_store(settings, clock) as engine:
+        store = OwnershipStore(engine)
         with listener.bind(settings.listen, is_insecure=settings.insecure) as socket:
             host, port = socket.getsockname()[:2]
             secure = None if settings.insecure else SecureServing(settings, host, clock)

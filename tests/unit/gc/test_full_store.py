@@ -23,8 +23,8 @@ async def make(house: InProcessServer, name: str, *references: Any, **more: Any)
 
 
 def limit(house: InProcessServer, pages: int) -> None:
-    assert isinstance(house.store, SqliteStore)
-    house.store.database.writer.execute(f"PRAGMA max_page_count = {pages}")
+    assert isinstance(house.engine, SqliteStore)
+    house.engine.database.writer.execute(f"PRAGMA max_page_count = {pages}")
 
 
 async def fill(house: InProcessServer) -> None:

@@ -32,11 +32,11 @@ async def tree(house: InProcessServer, **first_leaf_meta: Any) -> None:
 
 async def delete_root(house: InProcessServer) -> int:
     """Deletes the root in the foreground. Returns the number of commits until the collector is idle."""
-    assert isinstance(house.store, SqliteStore)
-    before = house.store.groups_written
+    assert isinstance(house.engine, SqliteStore)
+    before = house.engine.groups_written
     assert (await house.request("DELETE", f"{FOLDER}/root", {"propagationPolicy": "Foreground"})).code == 200
     await house.yield_to_loop()
-    return house.store.groups_written - before
+    return house.engine.groups_written - before
 
 
 async def names(house: InProcessServer) -> set[str]:

@@ -63,7 +63,7 @@ async def test_list_of_one_name_read_every_object_of_the_kind(server: InProcessS
         scans.append(len(page.records))
         return page
 
-    server.store.scan = counted  # type: ignore[method-assign,assignment]
+    server.store.scan = counted  # type: ignore[assignment]
     response = await server.request("GET", MAPS, query={"fieldSelector": selector})
     expected = ["one-a", "one", "other"] if selector == "metadata.name=c" else ["one-a", "one"]
     assert [item["metadata"]["namespace"] for item in response.json["items"]] == expected
