@@ -10,7 +10,7 @@ import pytest
 from probate.api import tenants
 from probate.api.field_errors import FieldError
 from probate.api.objects import Object
-from probate.client.objects import GroupVersionResource
+from probate.client.objects import GroupVersionResource, has_cause
 from probate.client.resources import NAMESPACES
 from probate.controllers.tenants.tenant_controller import RESOURCES, RESYNC_SECONDS, TENANTS, TERMINATING, TITLE
 from probate.controllers.tenants.tenant_objects import tenant_objects
@@ -281,3 +281,15 @@ async def test_deletion_that_begins_meanwhile_is_final() -> None:
                 await stage.pass_time(2 * RESYNC_SECONDS)
                 assert stage.server.line.requests == []
             assert await read(stage, TENANTS, ID) == before
+
+
+@pytest.mark.parametrize("kind", RESOURCES.values(), ids=lambda kind: kind.plural)
+async def test_server_refuses_creates_in_a_tenant_that_is_being_deleted(stage: WorkloadCluster, kind: GroupVersionResource) -> None:
+    await create_tenant(stage)
+    await stage.client.delete(TENANTS, "", ID)
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"{ID}-view"}
+    with pytest.raises(errors.Forbidden) as refusal:
+        await stage.client.create(
+            kind, "", {"metadata": {"name": f"{ID}-late"}, **({"roleRef": reference} if kind == BINDINGS else {})}
+        )
+    assert has_cause(refusal.value, TERMINATING)
