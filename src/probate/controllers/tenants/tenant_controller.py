@@ -21,7 +21,7 @@ from probate.api.rbac.rule_resolver import CLUSTER_BINDINGS, CLUSTER_ROLES, GROU
 from probate.api.timestamps import format_time
 from probate.client import resources
 from probate.client.informers import NamespacedName, name_of
-from probate.client.objects import GroupVersionResource, has_cause
+from probate.client.objects import GroupVersionResource, is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.context import Context
@@ -44,8 +44,6 @@ MAX_RETRY_SECONDS = 300.0
 RESYNC_SECONDS = 600.0
 """How often a tenant is checked although nothing seems to have changed."""
 MAX_EVENT_MESSAGE = 1000
-TERMINATING = "TenantTerminating"
-"""The cause with which the server refuses to create anything in a tenant that is being deleted."""
 
 
 def start(context: Context) -> list[Workers]:
@@ -88,7 +86,7 @@ class TenantProvisioning:
             self._forget_failures(name.name)
             return None
         failures = await self._ensure_all(name.name)
-        if any(has_cause(failure, TERMINATING) for failure in failures):
+        if any(is_terminating(failure) for failure in failures):
             return None
         if (conflict := next((failure for failure in failures if isinstance(failure, errors.Conflict)), None)) is not None:
             raise conflict  # another client changed an object at the same time: the workers try again at once

@@ -10,9 +10,9 @@ import pytest
 from probate.api import tenants
 from probate.api.field_errors import FieldError
 from probate.api.objects import Object
-from probate.client.objects import GroupVersionResource, has_cause
+from probate.client.objects import TENANT_TERMINATING, GroupVersionResource, has_cause
 from probate.client.resources import NAMESPACES
-from probate.controllers.tenants.tenant_controller import RESOURCES, RESYNC_SECONDS, TENANTS, TERMINATING, TITLE
+from probate.controllers.tenants.tenant_controller import RESOURCES, RESYNC_SECONDS, TENANTS, TITLE
 from probate.controllers.tenants.tenant_objects import tenant_objects
 from probate.core import errors
 from support.workload_cluster import WorkloadCluster, condition, name_of, workload_cluster
@@ -271,7 +271,7 @@ async def test_restart_resurrects_nothing_of_a_tenant_that_is_being_deleted() ->
 
 async def test_deletion_that_begins_meanwhile_is_final() -> None:
     """The controller has read the tenant as it was before its deletion began."""
-    refusal = errors.Forbidden("the tenant is being deleted", errors.Details(causes=(FieldError(TERMINATING, "", ""),)))
+    refusal = errors.Forbidden("the tenant is being deleted", errors.Details(causes=(FieldError(TENANT_TERMINATING, "", ""),)))
     async with workload_cluster() as stage:
         with stage.server.line.refuse("POST .*", refusal):
             await stage.client.create(TENANTS, "", {"metadata": {"name": ID}})
@@ -292,4 +292,4 @@ async def test_server_refuses_creates_in_a_tenant_that_is_being_deleted(stage: W
         await stage.client.create(
             kind, "", {"metadata": {"name": f"{ID}-late"}, **({"roleRef": reference} if kind == BINDINGS else {})}
         )
-    assert has_cause(refusal.value, TERMINATING)
+    assert has_cause(refusal.value, TENANT_TERMINATING)
