@@ -7,10 +7,11 @@ that it needs (`Store`, `Clock`, `KindRegistry`, …) instead of the context, so
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from probate.api.catalog import Catalog
 from probate.api.names import Chooser
+from probate.api.objects import Object
 from probate.api.timestamps import format_time
 from probate.core.aio.deadlines import Deadline
 from probate.core.aio.offload import Offload
@@ -42,6 +43,9 @@ from probate.server.shared_services import SharedServices
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store
+
+AuditTenants: TypeAlias = Callable[[str], Awaitable[Object]]
+"""Compares the objects of one tenant, or of all if the ID is empty, with their index. Returns the report of `/debug/tenants`."""
 
 
 class ServerContext:
@@ -76,6 +80,7 @@ class ServerContext:
     offloader                       runs long work
     discovery_cache, openapi_cache  documents about the API
     issue_kubeconfig                credentials of tenants' users; None without a certificate authority
+    audit_tenants                   compares the objects of tenants with their index; None in the context of a tenant
     shared                          what all contexts of the process share; most of it has a name above
     """
 
@@ -96,6 +101,7 @@ class ServerContext:
         shared: SharedServices | None = None,
         list_cache_bytes: int = list_cache.MAX_BYTES,
         issue_kubeconfig: IssueKubeconfig | None = None,
+        audit_tenants: AuditTenants | None = None,
         service_accounts: TokenIssuer | None = None,
         authenticate_token: TokenAuthenticator = reject_all_tokens,
         owner_permissions: OwnerChecks = OwnerChecks.BLOCKING,
@@ -126,6 +132,7 @@ class ServerContext:
         self.discovery_cache: Final = services.discovery_cache
         self.openapi_cache: Final = services.openapi_cache
         self.issue_kubeconfig: Final = issue_kubeconfig
+        self.audit_tenants: Final = audit_tenants
         self.scope_guards: Final = ScopeGuards(store, kinds)
         self.warning_events: Final = WarningEvents(store, self.scope_guards, clock=clock, new_uid=new_uid)
         self.service_allocator: Final = ServiceAllocator(store, service_pools, random)
