@@ -289,7 +289,7 @@ async def test_a_damaged_tenant_that_is_removed_by_force_is_closed(server: InPro
     record = await server.store.read(tenants.tenant_key("111111"))
     assert record is not None
     damage = "UPDATE log SET value = CAST('?' || substr(value, 2) AS BLOB) WHERE rev = ?"
-    server.store.database.writer.execute(damage, (record.revision,))  # type: ignore[attr-defined]
+    server.engine.database.writer.execute(damage, (record.revision,))  # type: ignore[attr-defined]
     options = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
     assert (await server.request("DELETE", ONE, options)).code == 200
     assert not await is_open(server)
