@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from probate.api import tenants
+from probate.api.catalog import Catalog, Resource
+from probate.kinds.builtin import catalog
 from probate.store import watch_hub
 from probate.store.contract import NO_REVISION, CommitResult, Revision, Store, Txn
 from probate.tenants.store_view.platform_objects import PlatformObjects
@@ -15,6 +17,9 @@ from probate.tenants.store_view.tenant_store import TenantStore
 from support import store_engines
 
 TENANT = "111111"
+_MANY = Resource(group="", version="v1", plural="many", kind="Many", singular="many", is_namespaced=True, verbs=(), is_custom=True)
+KINDS = Catalog([*catalog.load(), _MANY])
+"""The kinds of the standalone tenant: with one whose objects the contract tests delete and then list as they were."""
 
 
 class IndexedStore:
@@ -60,7 +65,7 @@ class TenantEngine:
 
     async def open(self, *, buffer: watch_hub.WatchBuffer = store_engines.DEFAULT_BUFFER) -> Store:
         store: Any = IndexedStore(await self._memory.open(buffer=buffer))
-        return _StandaloneTenantStore(store, TENANT, PlatformObjects(store))
+        return _StandaloneTenantStore(store, TENANT, PlatformObjects(store), kinds=lambda: KINDS)
 
 
 class _StandaloneTenantStore(TenantStore):

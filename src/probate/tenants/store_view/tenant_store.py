@@ -5,8 +5,8 @@ converted, and what does not belong to the tenant is absent, whether it exists o
 and cannot be changed.
 
 `store` adds an index entry for each object of a tenant (`api.tenants`): lists of volumes and CRDs, and of everything, read that
-index. `kinds` returns the kinds that the tenant is served, in the tenant's names; as long as there is no such catalog, the built-in ones.
-The physical store is neither closed nor compacted by a tenant.
+index. `kinds` returns the kinds that the tenant is served, in the tenant's names; as long as there is no such catalog, the built-in
+ones. The physical store is neither closed nor compacted by a tenant.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from probate.store.contract import (
 )
 from probate.store.damaged_objects import DamagedObjects
 from probate.tenants.store_view.platform_objects import PlatformObjects
-from probate.tenants.store_view.range_factory import RangeFactory
-from probate.tenants.store_view.ranges import TenantRange
+from probate.tenants.store_view.ranges.range_factory import RangeFactory
+from probate.tenants.store_view.ranges.tenant_range import TenantRange
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.record_reader import RecordReader
 from probate.tenants.store_view.tenant_damage import DamagedObjectsOfTenant
@@ -219,6 +219,10 @@ class TenantStore:
         return RecordConverter(self.tenant, platform, self._platform.conversion_failures)
 
     def _range(self, prefix: str) -> TenantRange:
+        if keys.is_partial(prefix):
+            raise errors.InvalidKey(
+                f"{prefix!r} is a range of a tenant's objects, and a tenant has no tenants: name whole segments"
+            )
         return RangeFactory(self._store, self._current, self._platform).range_of(prefix)
 
     def _on_crds_changed(self, resources: Collection[GroupResource]) -> None:

@@ -27,7 +27,7 @@ from probate.store.contract import (
     Txn,
 )
 from probate.tenants.store_view import name_limits, shared_objects, volume_names
-from probate.tenants.store_view.range_factory import RangeFactory
+from probate.tenants.store_view.ranges.range_factory import RangeFactory
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import VOLUMES, Visibility
 

@@ -68,6 +68,18 @@ def own_resource(names: ToTenant, resource: GroupResource) -> GroupResource | No
     return None if names.platform.is_shared(renamed) else renamed
 
 
+def run_of(entry: str) -> str:
+    """Returns the beginning that an index entry has in common with all those between which the order can differ in another view."""
+    family, _, rest = entry.partition("/")
+    if family == _CUSTOM:
+        return f"{family}/{rest.partition('.')[0]}."
+    about, paths = _split_entry(family, rest)
+    if not paths or not paths[0].startswith(object_keys.OBJECTS):
+        return entry
+    plural, dot, _ = object_keys.resource_in(paths[0]).partition(".")
+    return "/".join((family, *about, OBJECT_FAMILY, f"{plural}.")) if dot else entry
+
+
 def _split_entry(family: str, rest: str) -> tuple[list[str], list[str]]:
     """Splits what follows the family of an entry: into the segments about it, and the key of its object, if it is long enough."""
     parts = rest.split("/", _SEGMENTS[family])

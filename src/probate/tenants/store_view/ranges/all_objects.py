@@ -7,7 +7,7 @@ from collections.abc import Callable
 from probate.api import object_keys, tenants
 from probate.store import keys
 from probate.store.contract import Revision, Store
-from probate.tenants.store_view.ranges import MAX_COUNTED, Found, Slice, TenantRange
+from probate.tenants.store_view.ranges.tenant_range import MAX_COUNTED, Found, Slice, TenantRange
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import FOLLOWED, NODES, VOLUMES
 from probate.tenants.view import key_conversion
@@ -54,6 +54,7 @@ class AllObjectsRange(TenantRange):
             return ranges
         platform = self._converter.platform
         resources = {*platform.snapshot.builtin.is_namespaced, *platform.snapshot.crds}
+        resources |= {resource.group_resource for resource in platform.catalog}
         return {*ranges, *map(object_keys.resource_range, resources), *await self._defined_ranges(at)}
 
     async def _defined_ranges(self, at: Revision) -> set[str]:

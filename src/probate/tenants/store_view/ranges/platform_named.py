@@ -13,7 +13,7 @@ from probate.api.gvk import GroupResource
 from probate.core import errors
 from probate.store.contract import DamagedRecord, ReadResult, Record, Revision, Store
 from probate.tenants.store_view.platform_objects import PlatformObjects
-from probate.tenants.store_view.ranges import Found, Slice, TenantRange, all_records
+from probate.tenants.store_view.ranges.tenant_range import Found, Slice, TenantRange, all_records
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import Visibility
 

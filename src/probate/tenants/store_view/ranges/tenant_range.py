@@ -2,6 +2,7 @@
 
     PlainRange      a contiguous range: all keys begin alike, and the rest is the same in both views
     FilteredRange   a range that may contain what the tenant does not see: each key is looked at
+    EntryRange      the same for index entries
     ListedRange     the tenant's objects of a resource whose names do not begin alike: read through the index of what the tenant has
     SharedRange     the objects of the platform that the tenant sees
     MergedRange     several of these in the order of the tenant's keys
