@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probate.api import tenants
 from probate.api.rbac.users import User
+from probate.server.app import App
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.context import ServerContext
+from probate.server.request_limits import RequestLimits
 from probate.tenants import context_factory, tenant_contexts
+from support.audit_logs import with_audit_log
 from support.rbac_server import RBAC
 from support.tenant_server import TENANTS, TenantServer, running_with_tenants, user_of
 
@@ -81,8 +87,35 @@ class TestView:
         review = await server.ask_as("111111-admin", "POST", WHO, body={})
         assert review.json["status"]["userInfo"]["username"] == "111111-admin"
 
+    async def test_audit_log_has_the_physical_user_and_the_tenant(self, server: TenantServer, tmp_path: Path) -> None:
+        async with with_audit_log(server, tmp_path) as log:
+            await server.ask(ADMIN, "GET", f"{CONFIG_MAPS}/c", headers=[(b"impersonate-user", b"nobody")])
+            await server.request("GET", "/api/v1/namespaces/111111-web/configmaps")
+            own, physical = await log.events()
+        assert (own["user"]["username"], own["impersonatedUser"]["username"]) == ("111111-admin", "nobody")
+        assert (own["requestURI"], own["responseStatus"]["code"]) == (f"{CONFIG_MAPS}/c", 403)
+        annotations = {name: value for name, value in own["annotations"].items() if name.startswith("tenant.kubezoo.io/")}
+        shown = {"tenant": "111111", "view": "tenant", "user": "admin"}
+        assert annotations == {f"tenant.kubezoo.io/{name}": value for name, value in shown.items()}
+        assert not [name for name in physical["annotations"] if name.startswith("tenant")]
+
+    async def test_request_limits_know_users_of_the_same_name_apart(self, server: TenantServer) -> None:
+        limits = RequestLimits(server.api.limit_log, max_connections=40, max_in_flight=1)
+        server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts, request_limits=limits)
+        async with server.watching(ADMIN, CONFIG_MAPS), server.watching(OTHER, CONFIG_MAPS):
+            held = [limits._long_running.count(name) for name in ("111111-admin", "222222-admin", "admin")]
+        assert held == [1, 1, 0]
+
+    async def test_metrics_have_no_kinds_of_tenants(self, server: TenantServer) -> None:
+        await TestCustomKinds().create_crd(server, ADMIN, "foos.a.com")
+        assert (await server.ask(ADMIN, "GET", "/apis/a.com/v1/foos")).code == 200
+        assert (await server.ask(ADMIN, "GET", "/api/v1/configmaps")).code == 200
+        text = (await server.request("GET", "/metrics")).body
+        assert b'resource="configmaps"' in text
+        assert b"a.com" not in text.replace(b"111111-a.com", b"")
+
     async def test_user_of_a_tenant_is_nobody_on_a_server_without_tenants(self, server: TenantServer) -> None:
-        server.tenant_app = type(server.tenant_app)(server.api, authenticate=server.authenticate)
+        server.tenant_app = App(server.api, authenticate=server.authenticate)
         assert (await server.ask(ADMIN, "GET", CONFIG_MAPS)).code == 401
 
 
@@ -275,11 +308,19 @@ class TestLife:
             evicted.append(tenant)
 
         server.per_tenant.register(evict)
-        for path in ("/apis", "/openapi/v3"):
-            assert (await server.ask(ADMIN, "GET", path, accept=_AGGREGATED)).code == 200
-        await server.remove_tenant("111111")
-        await server.yield_to_loop()
-        assert (evicted, len(server.contexts)) == (["111111"], 0)
+        await TestCustomKinds().create_crd(server, ADMIN, "foos.a.com")
+        async with server.watching(ADMIN, CONFIG_MAPS):
+            for path in ("/apis", "/openapi/v3"):
+                assert (await server.ask(ADMIN, "GET", path, accept=_AGGREGATED)).code == 200
+            context = weakref.ref((await server.contexts.view(ADMIN)).context)
+            tasks = len(asyncio.all_tasks())
+            await server.remove_tenant("111111")
+            await server.yield_to_loop()
+        gc.collect()
+        assert (evicted, len(server.contexts), context()) == (["111111"], 0, None)
+        assert len(asyncio.all_tasks()) < tasks - 15
+        assert not server.api.openapi_cache
+        assert not server.api.discovery_cache
 
     async def test_tenant_that_is_gone_before_its_context_has_started_is_nobodys(self, server: TenantServer) -> None:
         install = server.factory.install
