@@ -219,7 +219,7 @@ def _authenticator(
 
 def _api(
     settings: Settings,
-    store: Store,
+    store: OwnershipStore,
     clock: Clock,
     *,
     accounts: TokenIssuer,
@@ -242,4 +242,5 @@ def _api(
         authenticate_token=authenticator.authenticate_token,
         owner_permissions=OwnerChecks(settings.owner_rights),
         owner_warnings=CheckMode(settings.owner_checks),
+        tenancy=store.tenancy,
     )

@@ -40,6 +40,7 @@ from probate.server.objects.write import ObjectWriter
 from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
+from probate.server.storage.tenancy import NoTenancy, Tenancy
 from probate.server.timeouts import REQUEST_TIMEOUT_SECONDS
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
@@ -55,6 +56,7 @@ class ServerContext:
     `readiness_checks` and by `on_close`.
 
     store, kinds, catalog           what is stored, and which kinds are served
+    tenancy                         which tenant new objects belong to
     clock, timestamp, new_uid,
     random                          time and randomness: nothing else may read a clock or make a uid
     authorizer, write_checks        authorization: of requests, and of what some writes take besides their verb
@@ -95,8 +97,10 @@ class ServerContext:
         authenticate_token: TokenAuthenticator = reject_all_tokens,
         owner_permissions: OwnerChecks = OwnerChecks.BLOCKING,
         owner_warnings: CheckMode = CheckMode.WARN,
+        tenancy: Tenancy | None = None,
     ) -> None:
         self.store: Final = store
+        self.tenancy: Final[Tenancy] = tenancy or NoTenancy()
         self.kinds: Final = kinds
         self.clock: Final = clock
         self.new_uid: Final = new_uid
