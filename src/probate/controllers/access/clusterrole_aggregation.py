@@ -2,10 +2,13 @@
 
 An aggregated role may select another aggregated role, so every change enqueues all aggregated roles. Writing one of them is another
 change; this ends when no rules are left to add.
+
+A role of a tenant aggregates roles of the same tenant only, and one of the platform roles of the platform.
 """
 
 from __future__ import annotations
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.api.rbac import aggregation
 from probate.client.informers import NamespacedName, name_of
@@ -45,7 +48,8 @@ class ClusterRoleAggregation:
         role = self._roles.get(name)
         if role is None or is_deleting(role) or not aggregation.is_aggregated(role):
             return None
-        rules = aggregation.aggregated_rules(role, list(self._roles))
+        tenant = tenants.tenant_of(role)
+        rules = aggregation.aggregated_rules(role, [one for one in self._roles if tenants.tenant_of(one) == tenant])
         if rules != (role.get("rules") or []):
             await self._roles.update({**role, "rules": rules})
         return None
