@@ -94,7 +94,8 @@ async def test_create_in_a_terminating_tenant_is_forbidden(store: OwnershipStore
     await close_tenant(store, ONE)
     with pytest.raises(errors.Forbidden) as refused:
         await store.commit(contract.create(key, value()))
-    assert [(cause.reason, cause.field) for cause in refused.value.details.causes] == [("TenantTerminating", field)]
+    reasons = ["TenantTerminating", "NamespaceTerminating"][: 2 if key == POD else 1]
+    assert [(cause.reason, cause.field) for cause in refused.value.details.causes] == [(reason, field) for reason in reasons]
     assert str(refused.value) == "nothing can be created in tenant 111111 because it is being terminated"
     assert await entries(store, ONE) == {"objects/secrets/111111-web/s"}
 
