@@ -157,6 +157,7 @@ async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **opti
         server.users, server.per_tenant = TenantUsers(server.store), PerTenant()
         server.factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install)
         server.contexts = TenantContexts(server.api, lambda: server.factory, users=server.users, per_tenant=server.per_tenant)
+        admission_plugins.install_tenant_admission(server.api, server.contexts)
         server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts)
         async with server.contexts.serving():
             for tenant in ids:

@@ -206,6 +206,7 @@ def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: 
         per_tenant=per_tenant,
     )
     per_tenant.register(authenticator.tenants.evict)
+    admission_plugins.install_tenant_admission(context, contexts)
     return contexts
 
 

@@ -7,9 +7,11 @@ from typing import TypeAlias
 
 from probate.api import tenants
 from probate.api.catalog import Catalog
+from probate.server.admission.chain import PluginOrder
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.tenants import identity, tenant_catalog
+from probate.tenants.admission.platform_admission import PlatformAdmission
 from probate.tenants.store_view.platform_objects import PlatformObjects
 from probate.tenants.store_view.tenant_store import TenantStore
 from probate.tenants.tenant_tokens import TenantTokenIssuer
@@ -36,7 +38,14 @@ class ContextFactory:
         served = lambda: registries[0].catalog if registries else self._catalog  # noqa: E731 the registry comes later
         store = TenantStore(self.physical.store, tenant, self.platform, kinds=served)
         registries.append(KindRegistry(store, self._catalog, self.physical.shared.offload))
-        return self._context(tenant, store, registries[0]), store
+        context = self._context(tenant, store, registries[0])
+        self._admit_as_platform(context, store)
+        return context, store
+
+    def _admit_as_platform(self, context: ServerContext, store: TenantStore) -> None:
+        physical = self.physical
+        plugin = PlatformAdmission(physical.admission.chain, physical.kinds, lambda: store.converter, offloader=physical.offloader)
+        context.admission.chain.enable(PluginOrder.PLATFORM, plugin)
 
     def _context(self, tenant: str, store: TenantStore, kinds: KindRegistry) -> ServerContext:
         physical = self.physical

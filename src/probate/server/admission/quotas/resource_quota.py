@@ -96,8 +96,9 @@ class ResourceQuotaPlugin:
         try:
             entry = storage_keys.quota_key(namespace)
             entry_record = await self._store.read(entry)
-            unchanged = self._store.unchanged_since("objects/")
-            revision = max(entry_record.revision if entry_record else 0, unchanged.now if unchanged else 0)
+            is_local = self._store.unchanged_since("objects/") is not None  # then everything acknowledged so far is published
+            published = self._store.confirmed_revision() if is_local else None
+            revision = max(entry_record.revision if entry_record else 0, published or 0)
             await self._check(write, quotas, new=new, old=old, revision=revision)
         except BaseException:
             lock.release()

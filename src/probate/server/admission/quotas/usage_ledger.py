@@ -20,7 +20,7 @@ from probate.kinds.core.quota.usage import ObjectUsage
 from probate.kinds.shared import quantity_sums
 from probate.kinds.shared.quantity_sums import Amounts
 from probate.server.admission.quotas.counted_objects import CountedObjects, ResourceInNamespace
-from probate.store.contract import NO_REVISION, Batch, Event, Store
+from probate.store.contract import NO_REVISION, Batch, Event, Store, Watch
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class UsageLedger:
         self._to_read: asyncio.Queue[CountedObjects] = asyncio.Queue()
         self._is_watching = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._changes: Watch | None = None
 
     def track(self, quotas: Mapping[str, Sequence[Quota]]) -> None:
         """Counts these quotas, by namespace, and no others."""
@@ -91,7 +92,8 @@ class UsageLedger:
 
     async def _wait_for_revision(self, revision: int) -> None:
         await self._is_watching.wait()
-        if self._revision < revision:
+        if self._revision < revision and self._changes is not None:
+            self._changes.wake()  # in the view of a tenant, most changes are none of its own: no batch tells that they are over
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append((revision, waiting))
             await waiting
@@ -118,8 +120,9 @@ class UsageLedger:
             self._to_read.put_nowait(objects)
 
     async def _watch(self) -> None:
-        after = await self._store.revision()
+        after = self._store.confirmed_revision() or await self._store.revision()
         async with self._store.watch("objects/", after=after) as changes:
+            self._changes = changes
             self._advance(after)
             self._is_watching.set()
             changes.set_handler(self._apply_batch)
