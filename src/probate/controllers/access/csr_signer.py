@@ -3,8 +3,7 @@
 A request is signed once. Neither its spec nor the decision can change after the approval, and the certificate is written with the
 resourceVersion of the request that was read.
 
-Requests of tenants are not signed: the certificate would be valid in the physical view, for any user and group that the tenant
-writes into it. A tenant gets its certificates from the Tenant object.
+Requests of tenants are never signed: who approves them is the tenant itself, and the certificate would be one of the platform.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from __future__ import annotations
 import base64
 import binascii
 
-from probate.api import tenants
 from probate.api.objects import Object
+from probate.api.tenants import TENANT_LABEL
 from probate.api.timestamps import format_time
 from probate.client.informers import NamespacedName, name_of
 from probate.client.objects import GroupVersionResource
@@ -72,9 +71,9 @@ def is_due(request: Object) -> bool:
 
 def certificate_request(request: Object) -> RequestedCertificate:
     """Returns what the signers need to know of the request. `CannotSign` if it is a tenant's, or its PEM cannot be decoded."""
-    spec = request["spec"]
-    if tenants.tenant_of(request):
-        raise CannotSign("requests of tenants are not signed: the certificate would not be limited to the tenant")
+    spec, tenant = request["spec"], (request["metadata"].get("labels") or {}).get(TENANT_LABEL)
+    if tenant:
+        raise CannotSign("the users of a tenant get their certificates from the platform: ask its administrators for a kubeconfig")
     try:
         pem = base64.b64decode(spec.get("request") or "")
     except (ValueError, binascii.Error) as error:
