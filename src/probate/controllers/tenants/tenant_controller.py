@@ -40,7 +40,7 @@ RESOURCES = {
     CLUSTER_BINDINGS: GroupVersionResource(GROUP, "v1", CLUSTER_BINDINGS),
 }
 AT_ONCE = 20
-"""Tenants that are provisioned at once: a few whose requests take long, since a webhook does not answer, must not delay the others."""
+"""Tenants that are provisioned at once: a few whose requests take long, since a webhook is slow, must not delay the others."""
 FIRST_RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 300.0
 RESYNC_SECONDS = 600.0
