@@ -163,6 +163,15 @@ class RemoveFinalizer(msgspec.Struct, frozen=True, gc=False):
     because: str
 
 
+class RemoveFinalizers(msgspec.Struct, frozen=True, gc=False):
+    """Removes finalizers of others from a deleting item, if it and the items of `preconditions` are unchanged."""
+
+    item: Item
+    names: frozenset[str]
+    because: str
+    preconditions: tuple[Item, ...] = ()
+
+
 class UpdateStatus(msgspec.Struct, frozen=True, gc=False):
     """Replaces the item's status."""
 
@@ -179,7 +188,9 @@ class Finalize(msgspec.Struct, frozen=True, gc=False):
     because: str
 
 
-Action: TypeAlias = Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer | UpdateStatus | Finalize
+Action: TypeAlias = (
+    Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer | RemoveFinalizers | UpdateStatus | Finalize
+)
 
 
 class Outcome(Enum):

@@ -37,6 +37,7 @@ from probate.server.app import App
 from probate.server.audit import setup as auditing
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.service_accounts import JWKS_PATH, TokenIssuer
+from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.bootstrap import api_services, default_objects, kubernetes_service, namespaces, rbac_roles
 from probate.server.bootstrap.creation_planner import CreationPlanner
@@ -46,11 +47,13 @@ from probate.server.local_transport import LocalTransport
 from probate.server.objects import damage_reports
 from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.request_limits import RequestLimits
-from probate.server.tenants.credentials import IssueKubeconfig
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
+from probate.tenants import context_factory  # loaded late: `probate.app.startup`
 from probate.tenants.ownership.ownership_store import OwnershipStore
+from probate.tenants.per_tenant import PerTenant
+from probate.tenants.tenant_contexts import TenantContexts
 
 log = logging.getLogger(__name__)
 
@@ -119,8 +122,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 str if secure is None else secure.tls.client_ca_bundle,
             )
             async with _auditing(settings, context), _current_credentials(settings, secure, url):
-                app = _app(settings, context, None if secure is None else authenticator)
+                contexts = _tenant_contexts(settings, context, authenticator)
+                app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
+                    contexts.serving(),
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
@@ -191,7 +196,22 @@ def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContex
     )
 
 
-def _app(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator | None) -> App:
+def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator) -> TenantContexts:
+    """Returns the contexts of tenants. Nothing is made for them before a tenant's user sends a request."""
+    install, per_tenant = functools.partial(admission_plugins.install, enabled=settings.admission), PerTenant()
+    contexts = TenantContexts(
+        context,
+        lambda: context_factory.new_factory(context, catalog.load(), install=install),
+        users=authenticator.tenants,
+        per_tenant=per_tenant,
+    )
+    per_tenant.register(authenticator.tenants.evict)
+    return contexts
+
+
+def _app(
+    settings: Settings, context: ServerContext, authenticator: RequestAuthenticator | None, *, contexts: TenantContexts
+) -> App:
     limits = RequestLimits(context.limit_log, max_connections=settings.max_connections)
     if authenticator is None:
         return App(context, body_timeout=settings.patience, request_limits=limits)
@@ -201,6 +221,7 @@ def _app(settings: Settings, context: ServerContext, authenticator: RequestAuthe
         authenticate_cached=authenticator.cached_user,
         body_timeout=settings.patience,
         request_limits=limits,
+        tenants=contexts,
     )
 
 

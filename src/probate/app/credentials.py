@@ -31,8 +31,8 @@ from probate.lib.x509 import certificates
 from probate.server.authn import oidc
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authn.tenant_credentials import IssuedKubeconfig, TenantUser
 from probate.server.authn.token_file import TokenFile
-from probate.server.tenants.credentials import IssuedKubeconfig, TenantUser
 from probate.settings import Settings
 
 REFRESH_SECONDS = 60.0

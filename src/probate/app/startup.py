@@ -38,6 +38,13 @@ LAZY_MODULES = (
     "probate.server.subresources",
     "probate.http.tls.csr_signer",
     "probate.controllers.simulated_nodes",
+    "probate.tenants.context_factory",
+    "probate.tenants.identity",
+    "probate.tenants.running_context",
+    "probate.tenants.store_view",
+    "probate.tenants.tenant_catalog",
+    "probate.tenants.tenant_tokens",
+    "probate.tenants.view",
     "yaml",
 )
 """Modules and packages that are loaded at their first use. (tests/e2e/test_startup.py checks that a start loads none of them.)"""

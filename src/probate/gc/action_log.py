@@ -15,6 +15,7 @@ from probate.api.ownership import (
     Finalize,
     Outcome,
     RemoveFinalizer,
+    RemoveFinalizers,
     RemoveOwnerReferences,
     UpdateStatus,
 )
@@ -26,6 +27,7 @@ MESSAGES: dict[type[Action], str] = {
     RemoveOwnerReferences: "removed owner references",
     ClearBlockOwnerDeletion: "cleared blockOwnerDeletion",
     RemoveFinalizer: "released",
+    RemoveFinalizers: "removed finalizers",
     UpdateStatus: "updated status",
     Finalize: "finalized",
 }

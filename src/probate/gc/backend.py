@@ -164,6 +164,6 @@ class Backend(Protocol):
         """Returns a number that changes when an action that was denied may be permitted now."""
         ...
 
-    async def record_warning(self, item: Item, reason: str, message: str) -> None:
-        """Records a warning Event about the object."""
+    async def record_warning(self, item: Item, reason: str, message: str, *, component: str = "") -> None:
+        """Records a warning Event about the object, as this component, or as the collector."""
         ...

@@ -55,7 +55,7 @@ class App:
         tenants: TenantViews | None = None,
     ) -> None:
         self._api = context
-        self._tenants = tenants or NoTenantViews()
+        self._tenants = NoTenantViews() if tenants is None else tenants
         self._authenticate = authenticate
         self._authenticate_cached = authenticate_cached if authenticate is not None else lambda _: UNSECURED
         self._body_timeout = body_timeout

@@ -21,6 +21,7 @@ from probate.http.limit_log import LimitLog
 from probate.kinds.core.services.allocation_pools import DEFAULT_POOLS, Pools
 from probate.server.admission.admission_control import AdmissionControl
 from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authn.token_authenticator import TokenAuthenticator, reject_all_tokens
 from probate.server.authz.authorizer import Authorizer
 from probate.server.authz.owner_checks import OwnerChecks
@@ -39,7 +40,6 @@ from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
 from probate.server.shared_services import SharedServices
-from probate.server.tenants.credentials import IssueKubeconfig
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store

@@ -9,9 +9,9 @@ from probate.api import tenants
 from probate.api.catalog import Catalog
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
-from probate.store.contract import Store
 from probate.tenants import identity, tenant_catalog
-from probate.tenants.endable_store import EndableStore
+from probate.tenants.store_view.platform_objects import PlatformObjects
+from probate.tenants.store_view.tenant_store import TenantStore
 from probate.tenants.tenant_tokens import TenantTokenIssuer
 
 LIST_CACHE_BYTES = 256 * 1024
@@ -19,25 +19,30 @@ LIST_CACHE_BYTES = 256 * 1024
 
 Install: TypeAlias = Callable[[ServerContext], Awaitable[None]]
 """Installs the admission plugins of a context."""
-ViewOf: TypeAlias = Callable[[str], Store]
-"""Returns the store in the view of a tenant."""
 
 
 class ContextFactory:
     """Makes contexts beside that of the physical view."""
 
-    def __init__(self, physical: ServerContext, builtin: Catalog, *, view_of: ViewOf, install: Install) -> None:
+    def __init__(self, physical: ServerContext, platform: PlatformObjects, builtin: Catalog, *, install: Install) -> None:
         self.physical = physical
+        self.platform = platform
         self.install = install
         self._catalog = tenant_catalog.tenant_catalog(builtin)
-        self._view_of = view_of
 
-    def make(self, tenant: str) -> tuple[ServerContext, EndableStore]:
-        """Returns a new context of a tenant, which nothing follows the changes for yet, and its store."""
-        physical, store = self.physical, EndableStore(self._view_of(tenant))
-        context = ServerContext(
+    def make(self, tenant: str) -> tuple[ServerContext, TenantStore]:
+        """Returns a new context of a tenant, and its store. The caller lets it follow changes, and ends the store."""
+        registries: list[KindRegistry] = []  # the store and the registry of its kinds need each other
+        served = lambda: registries[0].catalog if registries else self._catalog  # noqa: E731 the registry comes later
+        store = TenantStore(self.physical.store, tenant, self.platform, kinds=served)
+        registries.append(KindRegistry(store, self._catalog, self.physical.shared.offload))
+        return self._context(tenant, store, registries[0]), store
+
+    def _context(self, tenant: str, store: TenantStore, kinds: KindRegistry) -> ServerContext:
+        physical = self.physical
+        return ServerContext(
             store,
-            KindRegistry(store, self._catalog, physical.shared.offload),
+            kinds,
             physical.clock,
             new_uid=physical.new_uid,
             random=physical.random,
@@ -50,7 +55,11 @@ class ContextFactory:
             owner_permissions=physical.owner_permissions,
             owner_warnings=physical.owner_warnings,
         )
-        return context, store
+
+
+def new_factory(physical: ServerContext, builtin: Catalog, *, install: Install) -> ContextFactory:
+    """Returns a factory that shares the platform's objects of this store with tenants."""
+    return ContextFactory(physical, PlatformObjects(physical.store, physical.metrics.registry), builtin, install=install)
 
 
 def own_services(services: Mapping[str, str], tenant: str) -> dict[str, str]:

@@ -20,7 +20,6 @@ from probate.tenants.context_factory import ContextFactory
 MAX_USERS = 1_000
 """Limits the users whose names in the view are cached."""
 RETRY_SECONDS = 1.0
-GONE = "tenant deleted"
 
 Report = Callable[[str, BaseException], None]
 """Called with the name of a loop that has ended, and the reason."""
@@ -31,6 +30,7 @@ class RunningContext:
 
     def __init__(self, factory: ContextFactory, tenant: str) -> None:
         self.tenant = tenant
+        self.uid = ""  # of the tenant, once it is started
         self.context, self._store = factory.make(tenant)
         self.last_used = self.context.clock.monotonic()
         self.streams = 0  # responses that are still running
@@ -78,14 +78,17 @@ class RunningContext:
         return not self.streams and self.context.clock.monotonic() - self.last_used >= seconds
 
     async def stop(self) -> None:
-        """Ends the loops and frees what the context holds. Watches of clients go on."""
+        """Ends the loops and all watches, and frees what the context holds."""
+        await self._end(errors.StoreUnavailable("the server has stopped serving this tenant for now: try again"))
+
+    async def end(self) -> None:
+        """Stops, and ends all watches with 410: the tenant is gone."""
+        await self._end(errors.Gone("tenant deleted"))
+
+    async def _end(self, error: errors.ApiError) -> None:
         loops, self._loops = self._loops, []
         await tasks.stop(*loops)
+        self._store.end(error)
         await self.context.close()
         for cache in (self.context.discovery_cache, self.context.openapi_cache):
             cache.drop(self.context.kinds)
-
-    async def end(self) -> None:
-        """Stops, and ends the watches of clients with 410: the tenant is gone."""
-        await self.stop()
-        self._store.end_watches(lambda: errors.Gone(GONE))

@@ -1,7 +1,8 @@
 """TenantContexts: the contexts of the tenants that are in use.
 
 A context starts with the first request of a tenant's user. Requests that come meanwhile wait for the same start. It stops when
-there has been no request for five minutes and no watch is open, and when the tenant is gone.
+there has been no request for five minutes and no watch is open, and when the tenant is gone. What all tenants need together, such
+as the shared objects of the platform, is followed from the first start of any context on.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import asyncio
 import contextvars
 import functools
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from probate.api import object_keys
 from probate.api.rbac.users import User
@@ -20,12 +22,16 @@ from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.logs import facts
 from probate.server.authn.tenant_users import TenantUsers
+from probate.server.context import ServerContext
 from probate.server.response import StreamingResponse
 from probate.server.tenants.tenant_requests import TenantView
 from probate.store.contract import Batch
-from probate.tenants.context_factory import ContextFactory
+from probate.tenants import running_context  # loaded late: `probate.app.startup`
 from probate.tenants.per_tenant import PerTenant
-from probate.tenants.running_context import RunningContext
+
+if TYPE_CHECKING:
+    from probate.tenants.context_factory import ContextFactory
+    from probate.tenants.running_context import RunningContext
 
 IDLE_SECONDS = 300.0
 CHECK_SECONDS = 60.0
@@ -36,13 +42,17 @@ log = logging.getLogger(__name__)
 
 
 class TenantContexts:
-    """Implements `server.tenants.tenant_requests.TenantViews`. `running` must be entered before the first request."""
+    """Implements `server.tenants.tenant_requests.TenantViews`, while `serving`. `make_factory` is called at the first start."""
 
-    def __init__(self, factory: ContextFactory, users: TenantUsers, per_tenant: PerTenant) -> None:
-        self._factory = factory
+    def __init__(
+        self, physical: ServerContext, make_factory: Callable[[], ContextFactory], *, users: TenantUsers, per_tenant: PerTenant
+    ) -> None:
+        self._clock, self._store = physical.clock, physical.store
+        self._make_factory = make_factory
         self._users = users
         self._per_tenant = per_tenant
-        self._clock, self._store = factory.physical.clock, factory.physical.store
+        self._factory: ContextFactory | None = None
+        self._loops: list[asyncio.Task[None]] = []
         self._running: dict[str, RunningContext] = {}
         self._starting: dict[str, asyncio.Task[RunningContext]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
@@ -65,7 +75,8 @@ class TenantContexts:
         """Starts the context, or waits for the start that is under way."""
         start = self._starting.get(tenant)
         if start is None:
-            start = asyncio.create_task(self._start(tenant), name=f"tenant {tenant}", context=self._variables.copy())
+            factory = self._factory or self._variables.run(self._begin)
+            start = asyncio.create_task(self._start(factory, tenant), name=f"tenant {tenant}", context=self._variables.copy())
             self._starting[tenant] = start
         try:
             return await asyncio.shield(start)
@@ -74,11 +85,23 @@ class TenantContexts:
                 raise errors.Unauthorized from None
             raise
 
-    async def _start(self, tenant: str) -> RunningContext:
-        running = RunningContext(self._factory, tenant)
+    def _begin(self) -> ContextFactory:
+        """Starts what all tenants need together."""
+        self._factory = factory = self._make_factory()
+        loops = {
+            "shared objects": factory.platform.follow(self._pause),
+            "deleted tenants": self._follow_deletions(),
+            "idle tenants": self._stop_idle(),
+        }
+        for name, loop in loops.items():
+            self._loops.append(tasks.start_supervised(loop, name=name, on_failure=functools.partial(_report, name)))
+        return factory
+
+    async def _start(self, factory: ContextFactory, tenant: str) -> RunningContext:
+        running = running_context.RunningContext(factory, tenant)
         try:
             await running.start(functools.partial(self._on_failure, running))
-            await self._check_exists(tenant)  # its deletion may have been seen before there was anything to evict
+            running.uid = await self._existing_uid(tenant)  # its deletion may have been seen before there was anything to evict
         except BaseException:
             await running.stop()
             raise
@@ -89,9 +112,11 @@ class TenantContexts:
             if self._starting.get(tenant) is asyncio.current_task():
                 del self._starting[tenant]
 
-    async def _check_exists(self, tenant: str) -> None:
-        if not await self._users.uid(tenant):
+    async def _existing_uid(self, tenant: str) -> str:
+        uid = await self._users.uid(tenant)
+        if not uid:
             raise errors.Unauthorized
+        return uid
 
     def _on_failure(self, running: RunningContext, loop: str, error: BaseException) -> None:
         """Drops a context if a loop of it has ended. The next request starts another one."""
@@ -112,17 +137,13 @@ class TenantContexts:
             await running.end()
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
-        """Follows the tenants until the context ends, then stops all contexts."""
+    async def serving(self) -> AsyncGenerator[None, None]:
+        """Serves tenants until the context ends, then stops everything."""
         self._variables = contextvars.copy_context()
-        loops = [
-            tasks.start_supervised(loop, name=name, on_failure=functools.partial(_report, name))
-            for name, loop in (("deleted tenants", self._follow_deletions()), ("idle tenants", self._stop_idle()))
-        ]
         try:
             yield
         finally:
-            await tasks.stop(*loops, *self._starting.values())
+            await tasks.stop(*self._loops, *self._starting.values())
             for tenant in tuple(self._running):
                 self._stop_later(tenant)
             if self._stopping:
@@ -144,12 +165,15 @@ class TenantContexts:
                         await self._evict_deleted(batch)
             except (errors.ApiError, errors.TooSlow) as error:
                 log.warning("watch of tenants failed, restarting", extra=facts(error=str(error)))
-            await self._clock.sleep(RETRY_SECONDS)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        await self._clock.sleep(RETRY_SECONDS)
 
     async def _evict_gone(self) -> None:
-        """Evicts tenants that were deleted while nothing was watched."""
-        for tenant in {*self._running, *self._starting}:
-            if not await self._users.uid(tenant):
+        """Evicts tenants that were deleted while nothing was watched, also if there is another one of the same id by now."""
+        for tenant, running in tuple(self._running.items()):
+            if await self._users.uid(tenant) != running.uid:
                 await self._per_tenant.evict(tenant)
 
     async def _evict_deleted(self, batch: Batch) -> None:

@@ -103,6 +103,7 @@ def test_ids_that_no_tenant_can_have(name: str, problem: str) -> None:
     ("fields", "where"),
     [
         ({"metadata": {"name": "111111", "generateName": "11111"}}, "metadata.generateName"),
+        ({"metadata": {"ownerReferences": [{}]}, "spec": {"preventDeletion": True}}, "spec.preventDeletion"),
         ({"spec": {"quota": {"hard": {"pods": "-1"}}}}, "spec.quota.hard[pods]"),
         ({"spec": {"quota": {"hard": {"a b": "1"}}}}, "spec.quota.hard[a b]"),
         ({"spec": {"forceFinalizers": ["a b"]}}, "spec.forceFinalizers[0]"),

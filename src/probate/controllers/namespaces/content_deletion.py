@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from probate.api import object_keys
 from probate.api.deletion import COLLECTOR_FINALIZERS, PropagationPolicy
 from probate.api.gvk import GroupResource
 from probate.api.object_keys import Key
-from probate.api.ownership import Delete, Item, KeyPage, Outcome
+from probate.api.ownership import Delete, Item, KeyPage, Outcome, RemoveFinalizers
 from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
 from probate.gc.action_log import log_actions
@@ -96,6 +97,8 @@ class ContentDeletion:
         self._denied: dict[Key, None] = {}
         self._permissions = 0  # their revision when an action was denied
         self._backoff = Backoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
+        self._forced: frozenset[str] = frozenset()  # finalizers of others that are removed all the same
+        self.forced_removals: list[str] = []  # the objects from which some were removed, until this is reported
         self._awaiting_retry: frozenset[Key] = frozenset()  # those that had failed when the time of the retry was set
         self._retry_at: float | None = None
 
@@ -104,6 +107,12 @@ class ContentDeletion:
         known = [key for key in keys if key in self._items]
         self._unread.update(dict.fromkeys(known))
         return bool(known)
+
+    def force(self, finalizers: frozenset[str]) -> None:
+        """From now on removes these finalizers from objects that are being deleted."""
+        if finalizers != self._forced:
+            self._forced = finalizers
+            self._unread.update(dict.fromkeys(self._stuck))
 
     def read_again(self) -> None:
         """Queues all objects that may remain."""
@@ -181,7 +190,9 @@ class ContentDeletion:
             items = await self._backend.get_items(keys)
             damaged = await self._backend.find_damaged([key for key, item in zip(keys, items, strict=True) if item is None])
             due = self._update(keys, items, damaged)
-            actions = [Delete(item, self._method.policy, because, (scope,)) for item in due]
+            actions: list[Delete | RemoveFinalizers] = [Delete(item, self._method.policy, because, (scope,)) for item in due]
+            if self._forced:
+                actions += self._forced_actions(items, scope, because)
             permissions = self._backend.permissions_revision()
             outcomes = await self._backend.execute(actions)
             if Outcome.DENIED in outcomes:
@@ -189,6 +200,8 @@ class ContentDeletion:
             log_actions(log, self._backend, zip(actions, outcomes, strict=True))
             for action, outcome in zip(actions, outcomes, strict=True):
                 self._follow_up(action.item, outcome)
+                if outcome is Outcome.DONE and isinstance(action, RemoveFinalizers):
+                    self.forced_removals.append(_path(action.item.key))
         except BaseException:  # nothing is lost: all of it is read again
             self._unread.update(dict.fromkeys(keys))
             raise
@@ -217,6 +230,12 @@ class ContentDeletion:
                 self._stuck.add(key)
         return due
 
+    def _forced_actions(self, items: Sequence[Item | None], scope: Item, because: str) -> list[RemoveFinalizers]:
+        held = [item for item in items if item is not None and item.key in self._stuck]
+        found = [(item, self._forced.intersection(item.meta.finalizers)) for item in held]
+        reason = f"{because}; these finalizers are to be removed"
+        return [RemoveFinalizers(item, names, reason, (scope,)) for item, names in found if names]
+
     def _follow_up(self, item: Item, outcome: Outcome) -> None:
         if outcome is Outcome.DONE:
             self._deleted_at[item.key] = item.revision
@@ -235,3 +254,9 @@ def _is_held(item: Item) -> bool:
 
 def _display_name(key: str, resource: GroupResource) -> str:
     return f"{resource} {key.rpartition('/')[2]}"
+
+
+def _path(key: str) -> str:
+    """Returns resource, namespace and name: configmaps/default/settings."""
+    _, resource, namespace, name = key.split("/")
+    return f"{resource}/{name}" if namespace == object_keys.NO_NAMESPACE else f"{resource}/{namespace}/{name}"

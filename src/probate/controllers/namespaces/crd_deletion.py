@@ -33,6 +33,9 @@ class CustomResourceDefinitions:
     def stages(self, backend: Backend, name: str) -> Sequence[Stage]:
         return (Stage(functools.partial(backend.list_resource, name, limit=PAGE)),)
 
+    def forced_finalizers(self, scope: dict[str, Any]) -> frozenset[str]:
+        return frozenset()
+
     async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
         return remaining
 

@@ -35,6 +35,9 @@ class Namespaces:
         pods = functools.partial(backend.list_namespace, name, limit=PAGE, resource="pods")
         return Stage(pods), Stage(functools.partial(backend.list_namespace, name, limit=PAGE))
 
+    def forced_finalizers(self, scope: dict[str, Any]) -> frozenset[str]:
+        return frozenset()
+
     async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
         return remaining
 

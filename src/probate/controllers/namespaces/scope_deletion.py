@@ -29,6 +29,10 @@ from probate.gc.action_log import log_actions
 from probate.gc.backend import Backend
 
 PAGE = 1_000
+COMPONENT = "tenant-deletion-controller"
+"""The only controller that removes finalizers of others."""
+NAMED_BY_EVENT, MAX_FORCED_NAMED = 20, 200
+"""Objects that one Event names, and that all Events about one step do."""
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +56,10 @@ class Scope(Protocol):
 
     def stages(self, backend: Backend, name: str) -> Sequence[Stage]:
         """Returns the content of a scope, in the order in which it is deleted."""
+        ...
+
+    def forced_finalizers(self, scope: dict[str, Any]) -> frozenset[str]:
+        """Returns the finalizers of others that are removed from the content."""
         ...
 
     async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
@@ -108,7 +116,11 @@ class ScopeDeletion:
             return DONE
         deletion = self._deletion_of(scope.item)
         because = f"{scope.item.meta.name} ({scope.item.meta.uid}) is being deleted, and contains the object"
-        if await deletion.content.step(scope.item, because):
+        deletion.content.force(self._kind.forced_finalizers(scope.object))
+        is_busy = await deletion.content.step(scope.item, because)
+        if deletion.content.forced_removals:
+            await self._record_forced_removals(scope.item, deletion.content)
+        if is_busy:
             return IMMEDIATELY
         return await (self._finalize(scope) if deletion.content.is_over else self._wait(scope, deletion))
 
@@ -119,6 +131,15 @@ class ScopeDeletion:
             content = ContentDeletion(self._backend, uid, self._kind.method, stages=stages)
             self._deletions[name] = _Deletion(content, StatusReports())
         return self._deletions[name]
+
+    async def _record_forced_removals(self, scope: Item, content: ContentDeletion) -> None:
+        """Records from which objects finalizers of others were removed. The log has all of them."""
+        named, content.forced_removals = content.forced_removals, []
+        for start in range(0, min(len(named), MAX_FORCED_NAMED), NAMED_BY_EVENT):
+            names = ", ".join(named[start : start + NAMED_BY_EVENT])
+            more = f" and {len(named) - MAX_FORCED_NAMED} more" if start + NAMED_BY_EVENT >= MAX_FORCED_NAMED < len(named) else ""
+            message = f"finalizers in spec.forceFinalizers were removed from {names}{more}"
+            await self._backend.record_warning(scope, "FinalizersRemoved", message, component=COMPONENT)
 
     async def _wait(self, scope: StoredObject, deletion: _Deletion) -> Result:
         """Reports the remaining content and waits until it changes."""

@@ -87,6 +87,9 @@ class Tenants:
             Stage(list_page),  # what should have been deleted with a namespace that does not exist
         )
 
+    def forced_finalizers(self, scope: dict[str, Any]) -> frozenset[str]:
+        return frozenset((scope.get("spec") or {}).get("forceFinalizers") or ())
+
     async def with_later_stages(self, backend: Backend, name: str, remaining: RemainingContent) -> RemainingContent:
         return remaining._replace(later=await backend.count_tenant(name) - remaining.resources)
 

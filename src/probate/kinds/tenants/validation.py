@@ -36,6 +36,8 @@ def create_tenant(tenant: Value) -> Problems:
 def check_tenant(tenant: Value) -> Problems:
     """Validates a Tenant, new or changed."""
     spec = child(tenant, "spec")
+    if spec.get("preventDeletion") and child(tenant, "metadata").get("ownerReferences"):
+        yield forbidden(_SPEC / "preventDeletion", "a Tenant that has owners is deleted with them: remove metadata.ownerReferences")
     for name, amount in child(child(spec, "quota"), "hard").items():
         at = _SPEC / "quota" / "hard" @ name
         yield from check_rule(name, at, names.validate_qualified_name)

@@ -14,7 +14,16 @@ from enum import Enum
 from typing import NamedTuple
 
 from probate.api.catalog import Resource
-from probate.api.ownership import Action, ClearBlockOwnerDeletion, Delete, Finalize, Outcome, RemoveFinalizer, RemoveOwnerReferences
+from probate.api.ownership import (
+    Action,
+    ClearBlockOwnerDeletion,
+    Delete,
+    Finalize,
+    Outcome,
+    RemoveFinalizer,
+    RemoveFinalizers,
+    RemoveOwnerReferences,
+)
 from probate.api.rbac import forbidden_message
 from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.user_rules import NO_NAMES, AllowedNames, UserRules
@@ -142,7 +151,7 @@ def _verb(action: Action, resource: Resource) -> tuple[str, str]:
     """Returns the verb that an action needs, and the subresource."""
     if isinstance(action, Delete):
         return "delete", ""
-    if isinstance(action, RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer):
+    if isinstance(action, RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer | RemoveFinalizers):
         return "patch", ""
     is_namespace = isinstance(action, Finalize) and resource.group_resource == storage_keys.NAMESPACES
     return "update", "finalize" if is_namespace else "status"

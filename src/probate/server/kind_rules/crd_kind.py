@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from probate.api.crds import crd_validation, strategy
-from probate.api.field_errors import FieldError
+from probate.api.field_errors import FieldError, FieldPath, invalid
 from probate.api.objects import Object
+from probate.kinds.builtin import own_kinds
 from probate.server.kind_rules.builtin_kinds import BuiltinKindRules
 
 
@@ -20,7 +21,11 @@ class CrdKindRules(BuiltinKindRules):
         strategy.prepare_create(object_)
 
     def validate_create(self, object_: Object) -> list[FieldError]:
-        return super().validate_create(object_) + crd_validation.validate_create(object_)
+        problems = super().validate_create(object_) + crd_validation.validate_create(object_)
+        group = object_["spec"].get("group")
+        if group in own_kinds.groups():
+            problems.append(invalid(FieldPath("spec") / "group", group, "the kinds of this group are built in"))
+        return problems
 
     def prepare_for_update(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
         strategy.set_defaults(new)

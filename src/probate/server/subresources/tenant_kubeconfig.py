@@ -18,13 +18,13 @@ from probate.api.timestamps import format_time
 from probate.core import errors
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
+from probate.server.authn.tenant_credentials import TenantUser
 from probate.server.codec import negotiation, object_codec, request_body, responses
 from probate.server.codec.negotiation import Form
 from probate.server.context import ServerContext
 from probate.server.request import Request, Target
 from probate.server.response import Response
 from probate.server.storage import storage_keys
-from probate.server.tenants.credentials import TenantUser
 
 DEFAULT_USER = "admin"
 DEFAULT_SECONDS, MIN_SECONDS, MAX_SECONDS = 3600, 600, 24 * 3600

@@ -1,1 +1,1 @@
-"""Requests of tenants' users: which context handles them, which paths they may read, and the credentials that they get."""
+"""Requests of tenants' users: which context handles them, and which paths they may read."""

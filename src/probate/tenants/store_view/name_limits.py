@@ -16,7 +16,7 @@ MAX_NAME = 253
 
 
 def check_name(key: str, physical: str, catalog: Catalog) -> None:
-    """Raises `Invalid` if a cluster-scoped object cannot be created under its physical name. `catalog` has the kinds in the tenant's view."""
+    """Raises `Invalid` if a cluster-scoped object cannot be created under its physical name. `catalog` is the tenant's."""
     seen, stored = key.split("/"), physical.split("/")
     if seen[2:3] != [object_keys.NO_NAMESPACE] or len(stored[-1]) <= len(seen[-1]):
         return

@@ -1,9 +1,9 @@
 """PlatformObjects: the live knowledge of what tenants share with the platform. One for all tenants of a server.
 
-It follows the shareable resources of the physical store, and keeps what is shared as an immutable `PlatformSnapshot`. Names in objects
-(the class of a claim) are converted by the newest snapshot. Lists must be exact: `records` answers only for revisions for which the
-snapshot is certainly right, and who asks for another revision reads the objects instead. So nothing is wrong while this is not
-running or is behind; it only costs more.
+It follows the shareable resources of the physical store, and keeps what is shared as an immutable `PlatformSnapshot`. Names in
+objects (the class of a claim) are converted by the newest snapshot. Lists must be exact: `records` answers only for revisions for
+which the snapshot is certainly right, and who asks for another revision reads the objects instead. So lists are right while this is
+not running or is behind; they only cost more.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ A value that is no JSON object is the same in both views: the store contract all
 from __future__ import annotations
 
 import logging
+
 import orjson
 
 from probate.api import object_keys, tenants
@@ -59,7 +60,7 @@ class RecordConverter:
         return [key, f"{folder}/{first}.{self.out.prefix}{group}"] if dot else [key]
 
     def visibility(self, key: str, value: bytes) -> Visibility:
-        """Returns what an object whose name does not have the tenant's prefix is to the tenant. Only such keys may be asked about."""
+        """Returns what an object whose name does not have the tenant's prefix is to the tenant. Takes only such keys."""
         resource, name = object_keys.parse_resource(object_keys.resource_in(key)), object_keys.name_in(key)
         if resource == VOLUMES:
             return Visibility.OWN if shared_objects.tenant_of(value) == self.tenant else Visibility.HIDDEN

@@ -10,7 +10,7 @@ from probate.core import errors
 from probate.store import damaged_objects, keys
 from probate.store.contract import DamagedRecord, Page, ReadResult, Record, Revision, Store
 from probate.tenants.store_view import shared_objects
-from probate.tenants.store_view.ranges import Slice
+from probate.tenants.store_view.ranges.tenant_range import Slice
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import Visibility
 

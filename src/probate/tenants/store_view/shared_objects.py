@@ -1,8 +1,8 @@
 """Which cluster-scoped objects of the platform tenants see, and under which names: decided by the stored object alone.
 
 Tenants see all nodes, the PriorityClasses of the system, and the classes and CustomResourceDefinitions (CRDs) with the label
-`kubezoo.io/shared=true`. They see them under the platform's names, and cannot change them. The label has no effect on an object of a
-tenant, and none on a CRD whose group is named like that of a tenant.
+`kubezoo.io/shared=true`. They see them under the platform's names, and cannot change them. The label has no effect on an object of
+a tenant, and none on a CRD whose group is named like that of a tenant.
 
 A PersistentVolume that a provisioner of the platform created for a claim of a tenant belongs to the tenant, although its name is
 one of the platform's. So has every resource here: its objects can have names without the tenant's prefix.

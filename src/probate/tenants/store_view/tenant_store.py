@@ -1,10 +1,11 @@
 """TenantStore: the store as one tenant sees it. Implements `store.contract.Store` on top of the physical store.
 
-Whatever uses a store works in the tenant's names without knowing it: the keys, values, guards and index entries of each call are converted,
-and what does not belong to the tenant is absent, whether it exists or not. Objects that the platform shares are there and cannot be changed.
+Whatever uses a store works in the tenant's names without knowing it: the keys, values, guards and index entries of each call are
+converted, and what does not belong to the tenant is absent, whether it exists or not. Objects that the platform shares are there
+and cannot be changed.
 
-`store` adds the tenant's label and index entries to what is created (`tenants.ownership`): lists of volumes and CRDs, and of everything,
-read that index. `kinds` returns the kinds that the tenant is served, in the tenant's names; until there is a catalog of its own, the built-in
+`store` adds an index entry for each object of a tenant (`api.tenants`): lists of volumes and CRDs, and of everything, read that
+index. `kinds` returns the kinds that the tenant is served, in the tenant's names; as long as there is no such catalog, the built-in
 ones. The physical store is neither closed nor compacted by a tenant.
 """
 
@@ -36,8 +37,8 @@ from probate.store.contract import (
 )
 from probate.store.damaged_objects import DamagedObjects
 from probate.tenants.store_view.platform_objects import PlatformObjects
-from probate.tenants.store_view.range_factory import RangeFactory
-from probate.tenants.store_view.ranges import TenantRange
+from probate.tenants.store_view.ranges.range_factory import RangeFactory
+from probate.tenants.store_view.ranges.tenant_range import TenantRange
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.record_reader import RecordReader
 from probate.tenants.store_view.tenant_damage import DamagedObjectsOfTenant
@@ -92,8 +93,9 @@ class TenantStore:
         return UnchangedSince(min(crds_since, unchanged.now), unchanged.now)
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
-        self._check_keys([key])
+        keys.check_key(key)
         argument_checks.check_at(key, at)
+        self._check_keys([key])
         return await self._reader().read(key, at)
 
     async def read_many(self, requested_keys: Sequence[str]) -> list[ReadResult]:
@@ -217,6 +219,10 @@ class TenantStore:
         return RecordConverter(self.tenant, platform, self._platform.conversion_failures)
 
     def _range(self, prefix: str) -> TenantRange:
+        if keys.is_partial(prefix):
+            raise errors.InvalidKey(
+                f"{prefix!r} is a range of a tenant's objects, and a tenant has no tenants: name whole segments"
+            )
         return RangeFactory(self._store, self._current, self._platform).range_of(prefix)
 
     def _on_crds_changed(self, resources: Collection[GroupResource]) -> None:

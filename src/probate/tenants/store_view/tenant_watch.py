@@ -1,7 +1,7 @@
 """TenantWatch: a watch of the physical store as one tenant sees it.
 
-Watchers of one tenant share the work: what a batch is for the tenant is kept in the batch. Batches of a range that many tenants share are
-divided by tenants once, for all of them.
+Watchers of one tenant share the work: what a batch is for the tenant is kept in the batch. Batches of a range that many tenants
+share are divided by tenants once, for all of them.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _possible_events(batch: Batch, tenant: str) -> list[Event]:
 
 
 def _divided(batch: Batch) -> dict[str, list[Event]]:
-    """Returns the events by the tenants whose prefix is in their keys. Those that more than one tenant may see are under an empty id."""
+    """Returns the events by the tenants whose prefix is in their keys. Those that any tenant may see are under an empty id."""
     divided: dict[str, list[Event]] = {}
     for event in batch:
         for tenant in [""] if shared_objects.is_platform_named(event.key) else _tenants_in(event.key):

@@ -1,7 +1,7 @@
 """Converts a tenant's transactions to physical ones, and the guards that failed back to the tenant's.
 
-Each guard of the tenant becomes exactly one physical guard, so failed guards are told by their positions. A transaction for an object of
-the platform is never sent: `SettledTxn.outcome` is its result, or an error is raised.
+Each guard of the tenant becomes exactly one physical guard, so failed guards are told by their positions. A transaction for an
+object of the platform is never committed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from probate.store.contract import (
     Txn,
 )
 from probate.tenants.store_view import name_limits, shared_objects, volume_names
-from probate.tenants.store_view.range_factory import RangeFactory
+from probate.tenants.store_view.ranges.range_factory import RangeFactory
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import VOLUMES, Visibility
 
@@ -62,7 +62,7 @@ class TxnConverter:
         self._ranges = ranges
 
     async def convert(self, txns: Sequence[Txn]) -> list[Settled]:
-        """Converts transactions. Raises `Forbidden` for a change of what the platform shares, and `Invalid` for names that are too long."""
+        """Converts transactions. Raises `Forbidden` for a change of what the platform shares, `Invalid` for too long names."""
         needed = dict.fromkeys(key for txn in txns for key in self._read_before(txn))
         found = dict(zip(needed, await self._store.read_many(list(needed)), strict=True)) if needed else {}
         return [self._converted(txn, found) for txn in txns]
@@ -132,8 +132,8 @@ class TxnConverter:
         return converted
 
     def _entry(self, key: str, entry: str, physical: str) -> str:
-        """Converts an index entry, which most often ends in the key of the transaction's object."""
-        if entry.endswith(f"/{key}"):
+        """Converts an index entry. That of an object whose name is the platform's ends in its physical key."""
+        if key == physical and entry.endswith(f"/{key}"):
             return self._converter.physical_key(entry[: -len(key)]) + physical
         return self._converter.physical_key(entry)
 

@@ -1,7 +1,7 @@
 """The names of PersistentVolumes in other objects.
 
-A volume that a provisioner of the platform created for a tenant has the same name in both views, so a reference to it must not get the
-tenant's prefix. Which volume a name refers to is known by looking: `txn_converter` does, and sets the name with these functions.
+A volume that a provisioner of the platform created for a tenant has the same name in both views, so a reference to it must not
+get the tenant's prefix. Which volume a name refers to is known by looking: `txn_converter` does, and sets the name.
 """
 
 from __future__ import annotations

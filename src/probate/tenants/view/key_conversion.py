@@ -44,7 +44,7 @@ def convert_key(names: NameConverter, key: str) -> str:
 def own_key(names: ToTenant, key: str) -> str | None:
     """Returns the tenant's key of an object or entry of the tenant; None for one whose names are not those of the tenant.
 
-    `convert_key` leaves a name without the tenant's prefix as it is. This function tells such keys apart, so it must be used for keys
+    `convert_key` leaves a name without the tenant's prefix as it is. This function tells such keys apart: it is the one for keys
     that may belong to anybody.
     """
     family, _, rest = key.partition("/")
@@ -66,6 +66,18 @@ def own_resource(names: ToTenant, resource: GroupResource) -> GroupResource | No
         return None
     renamed = GroupResource(resource.group.removeprefix(names.prefix), resource.resource)
     return None if names.platform.is_shared(renamed) else renamed
+
+
+def run_of(entry: str) -> str:
+    """Returns the beginning that an index entry has in common with all those between which the order can differ in another view."""
+    family, _, rest = entry.partition("/")
+    if family == _CUSTOM:
+        return f"{family}/{rest.partition('.')[0]}."
+    about, paths = _split_entry(family, rest)
+    if not paths or not paths[0].startswith(object_keys.OBJECTS):
+        return entry
+    plural, dot, _ = object_keys.resource_in(paths[0]).partition(".")
+    return "/".join((family, *about, OBJECT_FAMILY, f"{plural}.")) if dot else entry
 
 
 def _split_entry(family: str, rest: str) -> tuple[list[str], list[str]]:

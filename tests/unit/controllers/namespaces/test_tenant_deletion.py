@@ -333,3 +333,64 @@ async def test_conditions_of_others_stay(site: Site) -> None:
         reported = await until_reported(site, HOLD)
         assert condition(reported, "Ready") == ready
         assert reported["status"]["observedGeneration"] == 1
+
+
+async def test_forced_finalizers_are_removed_and_that_is_recorded(site: Site) -> None:
+    """Only those that are named, only from objects that are being deleted, and only while the Tenant is."""
+    media = {"Content-Type": "application/merge-patch+json"}
+    force = {"spec": {"forceFinalizers": [HOLD]}}
+    await site.make(f"{WEB}/configmaps", "held", finalizers=[HOLD])
+    await site.make(f"{WEB}/configmaps", "both", finalizers=[HOLD, "example.com/other"])
+    await site.make(f"{NAMESPACES}/222222-web/configmaps", "held", finalizers=[HOLD])
+    await site.http.patch(ONE, json=force, headers=media)
+    async with running(site):
+        await settle()
+        assert (await site.http.get(f"{WEB}/configmaps/held")).json()["metadata"]["finalizers"] == [HOLD]
+        await site.http.delete(ONE)
+        await until_reported(site, "finalizer example.com/other (1)")
+        assert not await exists(site, f"{WEB}/configmaps/held")
+        [event] = (await site.http.get(f"{NAMESPACES}/default/events")).json()["items"]
+        assert (event["type"], event["reason"]) == ("Warning", "FinalizersRemoved")
+        assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Tenant", "111111")
+        assert event["source"]["component"] == "tenant-deletion-controller"
+        named = "configmaps/111111-web/both, configmaps/111111-web/held"
+        assert event["message"] == f"finalizers in spec.forceFinalizers were removed from {named}"
+        await site.http.patch(ONE, json={"spec": {"forceFinalizers": [HOLD, "example.com/other"]}}, headers=media)
+        await until_gone(site)
+    assert (await site.http.get(f"{NAMESPACES}/222222-web/configmaps/held")).json()["metadata"]["finalizers"] == [HOLD]
+
+
+async def test_many_forced_finalizers_are_recorded_in_several_events(site: Site) -> None:
+    for number in range(30):
+        await site.make(f"{WEB}/configmaps", f"c{number}", finalizers=[HOLD])
+    media = {"Content-Type": "application/merge-patch+json"}
+    await site.http.patch(ONE, json={"spec": {"forceFinalizers": [HOLD]}}, headers=media)
+    async with running(site):
+        await site.http.delete(ONE)
+        await until_gone(site)
+    messages = [event["message"] for event in (await site.http.get(f"{NAMESPACES}/default/events")).json()["items"]]
+    assert sorted(message.count("configmaps/") for message in messages) == [10, 20]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+async def test_pages_of_what_belongs_to_a_tenant(site: Site, limit: int) -> None:
+    await fill(site, "111111")
+    everything = [tenants.content_entry("111111", key) for key in await all_pages(site, limit)]
+    assert everything == await keys_of(site, "111111")
+    chosen = await all_pages(site, limit, resources=("secrets", "configmaps", "leases.coordination.k8s.io"))
+    assert chosen == ["objects/configmaps/111111-web/a", "objects/secrets/111111-web/a"]
+    rest = await all_pages(site, limit, but=("secrets", "configmaps"))
+    assert sorted([*chosen, *rest]) == sorted(await all_pages(site, limit))
+    assert sum((await site.backend.count_tenant("111111")).values()) == len(everything)
+
+
+async def all_pages(site: Site, limit: int, **options: Any) -> list[str]:
+    found: list[str] = []
+    token = ""
+    while True:
+        page = await site.backend.list_tenant("111111", token, limit=limit, **options)
+        assert len(page.keys) <= limit
+        found += page.keys
+        token = page.continue_token
+        if not token:
+            return found

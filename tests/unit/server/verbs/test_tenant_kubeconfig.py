@@ -21,7 +21,7 @@ from probate.app.credentials import SecureServing
 from probate.core.clock import FakeClock
 from probate.http.tls import client_certificates
 from probate.http.tls.client_certificates import TenantClaim
-from probate.server.tenants.credentials import IssuedKubeconfig, TenantUser
+from probate.server.authn.tenant_credentials import IssuedKubeconfig, TenantUser
 from probate.settings import Settings
 from support.in_process_server import InProcessServer, Response, running
 
@@ -136,7 +136,8 @@ async def test_dry_run_issues_nothing(server: InProcessServer) -> None:
 
 
 async def test_other_bodies_are_refused(server: InProcessServer) -> None:
-    for body in ({"kind": "Tenant"}, [], {"spec": {"user": 7}}):
+    bodies: tuple[Any, ...] = ({"kind": "Tenant"}, [], {"spec": {"user": 7}})
+    for body in bodies:
         assert (await server.request("POST", f"{TENANTS}/111111/kubeconfig", body)).code == 400
 
 

@@ -278,18 +278,46 @@ async def test_discovery_and_openapi_have_the_kind(server: InProcessServer) -> N
     assert f"{TENANTS}/{{name}}" in (await server.request("GET", "/openapi/v2")).json["paths"]
 
 
+async def test_the_kind_cannot_be_defined_again(server: InProcessServer) -> None:
+    """A definition would replace it."""
+    answer = await server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(tenants.GROUP))
+    assert (answer.code, answer.json["details"]["causes"][0]["field"]) == (422, "spec.group")
+
+
+async def test_nobody_handles_the_subresource_for_credentials_yet(server: InProcessServer) -> None:
+    await make(server)
+    assert (await server.request("POST", f"{ONE}/kubeconfig", {})).code == 404
+    assert (await server.request("GET", f"{ONE}/kubeconfig")).code == 405
+
+
 async def test_unknown_fields_are_reported(server: InProcessServer) -> None:
     body = {"metadata": {"name": "111111"}, "spec": {"color": "red"}}
     answer = await server.request("POST", TENANTS, body, query={"fieldValidation": "Strict"})
     assert (answer.code, 'unknown field "spec.color"' in answer.json["message"]) == (400, True)
 
 
+async def damage(server: InProcessServer, key: str) -> None:
+    """Changes the stored value of an object, without the knowledge of the server."""
+    record = await server.store.read(key)
+    assert record is not None
+    statement = "UPDATE log SET value = CAST('?' || substr(value, 2) AS BLOB) WHERE rev = ?"
+    server.store.database.writer.execute(statement, (record.revision,))  # type: ignore[attr-defined]
+
+
+FORCE = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+
+
+async def test_a_damaged_object_of_a_tenant_that_is_removed_by_force_leaves_the_index(server: InProcessServer) -> None:
+    key = "objects/configmaps/default/c"
+    entry = tenants.content_entry("111111", key)
+    await server.store.commit(contract.create(key, b'{"metadata":{"name":"c"}}', add_entries=[entry]))
+    await damage(server, key)
+    assert (await server.request("DELETE", "/api/v1/namespaces/default/configmaps/c", FORCE)).code == 200
+    assert await server.store.read(entry) is None
+
+
 async def test_a_damaged_tenant_that_is_removed_by_force_is_closed(server: InProcessServer) -> None:
     await make(server)
-    record = await server.store.read(tenants.tenant_key("111111"))
-    assert record is not None
-    damage = "UPDATE log SET value = CAST('?' || substr(value, 2) AS BLOB) WHERE rev = ?"
-    server.store.database.writer.execute(damage, (record.revision,))  # type: ignore[attr-defined]
-    options = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
-    assert (await server.request("DELETE", ONE, options)).code == 200
+    await damage(server, tenants.tenant_key("111111"))
+    assert (await server.request("DELETE", ONE, FORCE)).code == 200
     assert not await is_open(server)

@@ -30,6 +30,7 @@ from probate.server.authz.actors import Actor, ActorAuthorizer
 from probate.server.authz.authorizer import Authorizer
 from probate.server.codec import object_codec
 from probate.server.kind_registry import KindRegistry
+from probate.server.objects import server_events
 from probate.server.objects.server_events import WarningEvents
 from probate.server.ownership import metadata_view
 from probate.server.ownership.ownership_reader import HIDDEN_KEYS, SLICE, SMALL_SLICE, OwnershipReader
@@ -150,13 +151,15 @@ class StoreBackend(OwnershipReader):
     async def execute(self, actions: Sequence[Action]) -> list[Outcome]:
         return await self._executor.execute(actions)
 
-    async def record_warning(self, item: Item, reason: str, message: str) -> None:
+    async def record_warning(self, item: Item, reason: str, message: str, *, component: str = "") -> None:
         with contextlib.suppress(errors.ApiError):
             if not await self._executor.is_permitted(
                 ResourceAttributes("create", "", "events", "", item.meta.namespace or "default")
             ):
                 return
-            await self._events.create(self.kind_at(item.key), item, reason=reason, message=message)
+            await self._events.create(
+                self.kind_at(item.key), item, reason=reason, message=message, component=component or server_events.COMPONENT
+            )
 
 
 def _is_relevant(event: Event) -> bool:

@@ -7,7 +7,7 @@ wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from probate.api import deletion as api_deletion
 from probate.api.catalog import Resource
@@ -22,6 +22,7 @@ from probate.api.ownership import (
     Item,
     OwnerReference,
     RemoveFinalizer,
+    RemoveFinalizers,
     RemoveOwnerReferences,
     UpdateStatus,
 )
@@ -93,6 +94,8 @@ def plan(action: Action, current: Record | None, resource: Resource, *, now: flo
     object_ = object_codec.loaded(current, resource)
     if isinstance(action, RemoveFinalizer):
         return _release(action.item, current, resource, object_=object_, is_held=is_held)
+    if isinstance(action, RemoveFinalizers):
+        return _remove_finalizers(action, current, resource, object_=object_, is_held=is_held)
     if isinstance(action, UpdateStatus):
         return object_deletion.plan_update(current, meta, {**object_, "status": action.status})
     if isinstance(action, Finalize):
@@ -106,7 +109,7 @@ def plan(action: Action, current: Record | None, resource: Resource, *, now: flo
     return object_deletion.plan_update(current, meta, {**object_, "metadata": metadata}, guards=_precondition_guards(action))
 
 
-def _precondition_guards(action: Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion) -> tuple[Guard, ...]:
+def _precondition_guards(action: Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizers) -> tuple[Guard, ...]:
     return tuple(Unchanged(item.key, Revision(item.revision)) for item in action.preconditions)
 
 
@@ -130,18 +133,36 @@ def _release_guard(item: Item) -> Guard:
 
 
 def _release(item: Item, current: Record, resource: Resource, *, object_: Object, is_held: bool = False) -> DeletionPlan:
-    """Removes the collector's finalizers, and the object if that were its last. A namespace or CRD with content stays marked."""
-    meta, guard = item.meta, _release_guard(item)
-    finalizers = [finalizer for finalizer in meta.finalizers if finalizer not in api_deletion.COLLECTOR_FINALIZERS]
+    """Removes the collector's finalizers, and the object if that were its last. A scope with content stays marked."""
+    new = _without_finalizers(object_, api_deletion.COLLECTOR_FINALIZERS)
+    return _update_or_remove(item, current, resource, new=new, guards=(_release_guard(item),), is_held=is_held)
+
+
+def _remove_finalizers(
+    action: RemoveFinalizers, current: Record, resource: Resource, *, object_: Object, is_held: bool
+) -> DeletionPlan:
+    """Removes finalizers of others, and the object if they were its last. A scope with content stays marked."""
+    new = _without_finalizers(object_, action.names)
+    return _update_or_remove(action.item, current, resource, new=new, guards=_precondition_guards(action), is_held=is_held)
+
+
+def _without_finalizers(object_: Object, names: Collection[str]) -> Object:
+    finalizers = [finalizer for finalizer in object_["metadata"].get("finalizers") or [] if finalizer not in names]
     metadata = {**object_["metadata"], "finalizers": finalizers}
     if not finalizers:
         del metadata["finalizers"]
-    new = {**object_, "metadata": metadata}
+    return {**object_, "metadata": metadata}
+
+
+def _update_or_remove(
+    item: Item, current: Record, resource: Resource, *, new: Object, guards: tuple[Guard, ...], is_held: bool
+) -> DeletionPlan:
+    """Removes the object if nothing holds it any more, and otherwise replaces it."""
     if is_held or not object_deletion.is_ready_for_removal(resource, new):
-        return object_deletion.plan_update(current, meta, new, guards=(guard,))
+        return object_deletion.plan_update(current, item.meta, new, guards=guards)
     content = object_deletion.removal_guards(resource, new)
-    otherwise = object_deletion.plan_update(current, meta, new, guards=(guard,)) if content else None
-    return object_deletion.plan_removal(current, meta, guards=(guard, *content), fallback=otherwise)
+    otherwise = object_deletion.plan_update(current, item.meta, new, guards=guards) if content else None
+    return object_deletion.plan_removal(current, item.meta, guards=(*guards, *content), fallback=otherwise)
 
 
 def _finalize(action: Finalize, current: Record, resource: Resource, *, object_: Object) -> DeletionPlan:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from probate.api import object_keys, tenants
-from probate.api.gvk import GroupResource
 from probate.store import keys
 from probate.store.contract import Revision, Store
-from probate.tenants.store_view.ranges import Found, Slice, TenantRange
+from probate.tenants.store_view.ranges.tenant_range import MAX_COUNTED, Found, Slice, TenantRange
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import FOLLOWED, NODES, VOLUMES
 from probate.tenants.view import key_conversion
+from probate.tenants.view.object_conversion import CRDS
 
 MakeRange = Callable[[str], TenantRange]
 
@@ -31,7 +31,7 @@ class AllObjectsRange(TenantRange):
             self._store.unchanged_since(object_keys.namespace_range(resource, ""))  # so that it is known at the revision read next
         revision = await self._store.revision() if at is None else at
         found: list[Found] = []
-        for prefix in sorted(await self._possible_ranges(is_past=at is not None)):
+        for prefix in sorted(await self._possible_ranges(at)):
             if len(found) <= limit and keys.range_end(prefix) > after:
                 part = await self._make_range(prefix).slice_(after, limit + 1 - len(found), revision)
                 found += part.found
@@ -47,14 +47,25 @@ class AllObjectsRange(TenantRange):
                 own.add(range_)
         return sorted(own)
 
-    async def _possible_ranges(self, *, is_past: bool) -> set[str]:
-        """Returns the ranges that may contain objects; for a past revision, that may have contained some."""
-        resources: set[GroupResource] = {*FOLLOWED, NODES}
-        if is_past:
-            platform = self._converter.platform
-            resources |= {*platform.snapshot.builtin.is_namespaced, *platform.snapshot.crds}
-            resources |= {resource.group_resource for resource in platform.catalog}
-        return {*map(object_keys.resource_range, resources), *await self._own_ranges()}
+    async def _possible_ranges(self, at: Revision | None) -> set[str]:
+        """Returns the ranges that may contain objects now, or that may have contained some at a revision."""
+        ranges = {*map(object_keys.resource_range, (*FOLLOWED, NODES)), *await self._own_ranges()}
+        if at is None:
+            return ranges
+        platform = self._converter.platform
+        resources = {*platform.snapshot.builtin.is_namespaced, *platform.snapshot.crds}
+        resources |= {resource.group_resource for resource in platform.catalog}
+        return {*ranges, *map(object_keys.resource_range, resources), *await self._defined_ranges(at)}
+
+    async def _defined_ranges(self, at: Revision) -> set[str]:
+        """Returns the ranges of the resources that CRDs defined at a revision."""
+        crds, after, ranges = self._make_range(object_keys.resource_range(CRDS)), "", set[str]()
+        while True:
+            page = await crds.slice_(after, MAX_COUNTED, at)
+            ranges |= {object_keys.resource_range(object_keys.name_in(one.key)) for one in page.found}
+            if not page.has_more:
+                return ranges
+            after = page.found[-1].key
 
     async def _own_ranges(self) -> set[str]:
         index = tenants.content_range(self._converter.tenant)

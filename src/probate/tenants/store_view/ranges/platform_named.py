@@ -1,7 +1,7 @@
 """The ranges of resources whose objects can have names without the tenant's prefix: volumes, CRDs, and what the platform shares.
 
-ListedRange reads what the tenant has from its index, so it costs what the tenant has. The index has no history: a past revision is read by
-looking at all objects of the resource. So is what was shared at a revision for which `PlatformObjects` cannot tell.
+ListedRange reads what the tenant has from its index, so it costs what the tenant has. The index has no history: a past revision is
+read by looking at all objects of the resource. So is what was shared at a revision for which `PlatformObjects` cannot tell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from probate.api.gvk import GroupResource
 from probate.core import errors
 from probate.store.contract import DamagedRecord, ReadResult, Record, Revision, Store
 from probate.tenants.store_view.platform_objects import PlatformObjects
-from probate.tenants.store_view.ranges import Found, Slice, TenantRange, all_records
+from probate.tenants.store_view.ranges.tenant_range import Found, Slice, TenantRange, all_records
 from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import Visibility
 
@@ -43,9 +43,14 @@ class ListedRange(TenantRange):
     def _in_order(self, entries: Iterable[str], after: str) -> list[tuple[str, str]]:
         """Returns the tenant's key and the physical key of each object, in the tenant's order."""
         physical_keys = [entry.removeprefix(self._index) for entry in entries]
-        own = {self._converter.own_key(key): key for key in physical_keys}
-        named_by_platform = {key: key for key in physical_keys if self._converter.own_key(key) is None}
-        return sorted((key, physical) for key, physical in {**own, **named_by_platform}.items() if key is not None and key > after)
+        listed: dict[str, str] = {}
+        for physical in physical_keys:
+            key = self._converter.own_key(physical)
+            if key is None:
+                listed[physical] = physical
+            else:
+                listed.setdefault(key, physical)
+        return sorted((key, physical) for key, physical in listed.items() if key > after)
 
     async def _found(self, listed: list[tuple[str, str]], at: Revision) -> list[Found]:
         results = await self._store.read_many([physical for _, physical in listed]) if listed else []

@@ -2,12 +2,13 @@
 
     PlainRange      a contiguous range: all keys begin alike, and the rest is the same in both views
     FilteredRange   a range that may contain what the tenant does not see: each key is looked at
+    EntryRange      the same for index entries
     ListedRange     the tenant's objects of a resource whose names do not begin alike: read through the index of what the tenant has
     SharedRange     the objects of the platform that the tenant sees
     MergedRange     several of these in the order of the tenant's keys
 
-`slice_` reads a range in the tenant's order. What it finds has the tenant's key and the physical record: records are converted once it is
-known that they are needed. All parts of a slice are of one revision.
+`slice_` reads a range in the tenant's order. What it finds has the tenant's key and the physical record: records are converted once
+it is known that they are needed. All objects of a slice are of one revision.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class PlainRange(TenantRange):
         return await self._store.count(self.physical, after=self._after(after), at=at)
 
     async def child_prefixes(self, prefix: str) -> list[str]:
+        if len(prefix) < len(self.prefix):
+            return [self.prefix] if await self._store.nonempty_ranges([self.physical]) else []
         children = await self._store.child_prefixes(self.physical)
         own = dict.fromkeys(keys.child_prefix(self.prefix + child[len(self.physical) :], prefix) for child in children)
         return [child for child in own if child is not None]

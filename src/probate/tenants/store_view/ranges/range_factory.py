@@ -6,12 +6,13 @@ from probate.api import object_keys
 from probate.api.gvk import GroupResource
 from probate.store import keys
 from probate.store.contract import Store
-from probate.tenants.store_view.all_objects import AllObjectsRange
-from probate.tenants.store_view.platform_named_ranges import ListedRange, SharedRange
-from probate.tenants.store_view.platform_objects import PlatformObjects
-from probate.tenants.store_view.ranges import FilteredRange, MergedRange, PlainRange, TenantRange
-from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view import shared_objects
+from probate.tenants.store_view.platform_objects import PlatformObjects
+from probate.tenants.store_view.ranges.all_objects import AllObjectsRange
+from probate.tenants.store_view.ranges.entry_range import EntryRange
+from probate.tenants.store_view.ranges.platform_named import ListedRange, SharedRange
+from probate.tenants.store_view.ranges.tenant_range import FilteredRange, MergedRange, PlainRange, TenantRange
+from probate.tenants.store_view.record_converter import RecordConverter
 from probate.tenants.store_view.shared_objects import NODES, VOLUMES
 from probate.tenants.view import key_conversion
 from probate.tenants.view.object_conversion import NAMED_BY_GROUP
@@ -78,8 +79,8 @@ class RangeFactory:
         family, _, about = prefix.partition("/")
         if family in key_conversion.UNCHANGED:
             return PlainRange(self._store, prefix, prefix)
-        if family in key_conversion.HOLDING_OBJECT_KEYS or not about:
-            filtered = self._filtered(prefix)
-            filtered.is_guardable = bool(about) and family in key_conversion.BY_UID
-            return filtered
+        if family in key_conversion.HOLDING_OBJECT_KEYS:
+            return EntryRange(self._store, prefix, self._converter)
+        if not about:
+            return self._filtered(prefix)
         return PlainRange(self._store, prefix, self._converter.physical_key(prefix))

@@ -1,0 +1,80 @@
+"""A tenant's view as an engine of the contract tests, on a store that keeps the index of what tenants have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from probate.api import tenants
+from probate.api.catalog import Catalog, Resource
+from probate.kinds.builtin import catalog
+from probate.store import watch_hub
+from probate.store.contract import NO_REVISION, CommitResult, Revision, Store, Txn
+from probate.tenants.store_view.platform_objects import PlatformObjects
+from probate.tenants.store_view.tenant_store import TenantStore
+from support import store_engines
+
+TENANT = "111111"
+_MANY = Resource(group="", version="v1", plural="many", kind="Many", singular="many", is_namespaced=True, verbs=(), is_custom=True)
+KINDS = Catalog([*catalog.load(), _MANY])
+"""The kinds of the standalone tenant: with one whose objects the contract tests delete and then list as they were."""
+
+
+class IndexedStore:
+    """Adds the entries `tenant/<id>/<key>` for the tenants in the key of a new object, and removes them with the object."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        limits = store.limits
+        self.limits = msgspec.structs.replace(limits, entries=limits.entries - 2)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def commit(self, txn: Txn) -> CommitResult:
+        return await self._store.commit(_with_entries(txn))
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[CommitResult]:
+        return await self._store.commit_many([_with_entries(txn) for txn in txns])
+
+
+def _with_entries(txn: Txn) -> Txn:
+    entries = tuple(tenants.content_entry(tenant, txn.key) for tenant in sorted(_ids_in(txn)))
+    if txn.value is None:
+        return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *entries))
+    return msgspec.structs.replace(txn, add_entries=(*txn.add_entries, *entries)) if txn.expected_revision == NO_REVISION else txn
+
+
+def _ids_in(txn: Txn) -> set[str]:
+    parts = txn.key.split("/")
+    found = {tenants.id_in_name(part) for part in (parts[1].partition(".")[2], *parts[2:4], parts[-1].partition(".")[2])}
+    value = txn.value or b""
+    labels = msgspec.json.decode(value)["metadata"].get("labels") or {} if value.startswith(b"{") else {}
+    return {*found, labels.get(tenants.TENANT_LABEL, "")} - {""}
+
+
+class TenantEngine:
+    """The view of one tenant on a store in memory, in which nobody else writes. It may be compacted, unlike those of a server."""
+
+    has_gaps = False
+
+    def __init__(self) -> None:
+        self._memory = store_engines.Memory()
+
+    async def open(self, *, buffer: watch_hub.WatchBuffer = store_engines.DEFAULT_BUFFER) -> Store:
+        store: Any = IndexedStore(await self._memory.open(buffer=buffer))
+        return _StandaloneTenantStore(store, TENANT, PlatformObjects(store), kinds=lambda: KINDS)
+
+
+class _StandaloneTenantStore(TenantStore):
+    async def compact(self, before: Revision) -> None:
+        await self._store.compact(before)
+
+    async def record_time(self, now: float) -> None:
+        await self._store.record_time(now)
+
+    async def close(self) -> None:
+        await super().close()
+        await self._store.close()

@@ -1,0 +1,227 @@
+"""Requests of tenants' users are handled in the contexts of their tenants, which start when they are used, and stop when idle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from probate.api.rbac.users import User
+from probate.server.context import ServerContext
+from probate.tenants import tenant_contexts
+from support.rbac_server import RBAC
+from support.tenant_server import TENANTS, TenantServer, running_with_tenants, user_of
+
+ADMIN, OTHER = user_of("111111"), user_of("222222")
+NOBODY = user_of("111111", "nobody")
+CONFIG_MAPS = "/api/v1/namespaces/web/configmaps"
+WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[TenantServer]:
+    async with running_with_tenants("111111", "222222") as one:
+        yield one
+
+
+async def names(server: TenantServer, user: User, path: str) -> list[str]:
+    response = await server.ask(user, "GET", path)
+    assert response.code == 200, response.body
+    return sorted(one["metadata"]["name"] for one in response.json["items"])
+
+
+class TestView:
+    """What a tenant's user sees."""
+
+    async def test_users_work_in_the_view_of_their_tenant(self, server: TenantServer) -> None:
+        assert (await server.ask(ADMIN, "POST", CONFIG_MAPS, body={"metadata": {"name": "c"}})).code == 201
+        assert await names(server, ADMIN, "/api/v1/namespaces") == ["web"]
+        assert await names(server, ADMIN, "/api/v1/configmaps") == ["c"]
+        assert await names(server, OTHER, "/api/v1/configmaps") == []
+        assert (await server.request("GET", "/api/v1/namespaces/111111-web/configmaps/c")).code == 200
+        assert (await server.ask(ADMIN, "GET", "/api/v1/namespaces/111111-web")).code == 404
+
+    async def test_user_is_named_as_in_the_view(self, server: TenantServer) -> None:
+        user = user_of("111111", "admin", "staff")
+        review = await server.ask(user, "POST", WHO, body={})
+        assert review.json["status"]["userInfo"] == {"username": "admin", "groups": ["staff", "system:authenticated"]}
+
+    async def test_rights_are_those_in_the_view(self, server: TenantServer) -> None:
+        await server.grant("nobody", {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]})
+        subjects = [{"kind": "User", "name": name} for name in ("nobody", "111111-nobody")]
+        binding = {"metadata": {"name": "all"}, "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}, "subjects": subjects}
+        assert (await server.request("POST", f"{RBAC}/clusterrolebindings", binding)).code == 201  # of the platform
+        response = await server.ask(NOBODY, "GET", CONFIG_MAPS)
+        assert response.code == 403
+        assert 'User "nobody" cannot list resource "configmaps" in API group "" in the namespace "web"' in response.json["message"]
+        await server.bind_in_tenant("111111", "cluster-admin", "nobody")
+        assert (await server.ask(NOBODY, "GET", CONFIG_MAPS)).code == 200
+        assert (await server.ask(user_of("222222", "nobody"), "GET", CONFIG_MAPS)).code == 403
+
+    async def test_masters_of_a_tenant_have_no_rights(self, server: TenantServer) -> None:
+        assert (await server.ask(user_of("111111", "nobody", "system:masters"), "GET", CONFIG_MAPS)).code == 403
+
+    async def test_impersonation_stays_in_the_view(self, server: TenantServer) -> None:
+        headers = [(b"impersonate-user", b"nobody"), (b"impersonate-group", b"system:masters")]
+        assert (await server.ask(ADMIN, "GET", CONFIG_MAPS, headers=headers)).code == 403
+        review = await server.ask(ADMIN, "POST", WHO, body={}, headers=[(b"impersonate-user", b"222222-admin")])
+        assert review.code == 403  # may not create reviews: nobody gave 222222-admin a right in this tenant
+        assert '"222222-admin" cannot create' in review.json["message"]
+        refused = await server.ask(NOBODY, "GET", CONFIG_MAPS, headers=[(b"impersonate-user", b"admin")])
+        assert 'User "nobody" cannot impersonate' in refused.json["message"]
+
+    async def test_administrators_impersonate_in_the_physical_view(self, server: TenantServer) -> None:
+        review = await server.ask_as("111111-admin", "POST", WHO, body={})
+        assert review.json["status"]["userInfo"]["username"] == "111111-admin"
+
+    async def test_user_of_a_tenant_is_nobody_on_a_server_without_tenants(self, server: TenantServer) -> None:
+        server.tenant_app = type(server.tenant_app)(server.api, authenticate=server.authenticate)
+        assert (await server.ask(ADMIN, "GET", CONFIG_MAPS)).code == 401
+
+
+class TestPaths:
+    """Which paths and resources a tenant has."""
+
+    @pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/apps", "/openapi/v2", "/openapi/v3", "/version", "/livez"])
+    async def test_documents_about_the_api_are_served(self, server: TenantServer, path: str) -> None:
+        assert (await server.ask(ADMIN, "GET", path)).code == 200
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *("/", "/metrics", "/debug/ownership", "/logs", "/.well-known/openid-configuration", "/openid/v1/jwks", "/apiserver"),
+            *("/apis/probate.dev", "/apis/probate.dev/v1alpha1/dependents", "/apis/probate.dev/v1alpha1/owners"),
+            *("/readyz/store", "/livez/ping", "//metrics", TENANTS, "/apis/tenant.kubezoo.io"),
+            *("/api/v1/componentstatuses", "/apis/networking.k8s.io/v1/servicecidrs", "/api/v1/nodes/n/proxy"),
+            *("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "/apis/222222-b.com", "/apis/222222-b.com/v1/foos"),
+        ],
+    )
+    async def test_everything_else_is_absent_whatever_the_roles_say(self, server: TenantServer, path: str) -> None:
+        assert (await server.ask(ADMIN, "GET", path)).code == 404
+
+    async def test_health_says_nothing_about_the_platform(self, server: TenantServer) -> None:
+        server.api.readiness_checks.clear()
+        healthy = await server.ask(ADMIN, "GET", "/readyz", query={"verbose": ""})
+        assert (healthy.code, healthy.body) == (200, b"ok")
+        server.api.readiness_checks["secret"] = lambda: "the disk of the platform is full"
+        failing = await server.ask(ADMIN, "GET", "/readyz", query={"verbose": "", "exclude": "secret"})
+        assert (failing.code, failing.body) == (500, b"not ok\n")
+
+    async def test_nodes_can_only_be_read(self, server: TenantServer) -> None:
+        await server.create("nodes", "", {"metadata": {"name": "n"}})
+        assert await names(server, ADMIN, "/api/v1/nodes") == ["n"]
+        assert (await server.ask(ADMIN, "DELETE", "/api/v1/nodes/n")).code == 405
+        assert (await server.ask(ADMIN, "POST", "/api/v1/nodes", body={"metadata": {"name": "m"}})).code == 405
+
+    async def test_documents_name_no_kind_of_the_platform(self, server: TenantServer) -> None:
+        for path in ("/apis", "/openapi/v2", "/openapi/v3"):
+            body = (await server.ask(ADMIN, "GET", path)).body
+            assert b"kubezoo" not in body
+            assert b"/apis/flowcontrol.apiserver.k8s.io" not in body
+
+
+class TestLife:
+    """When contexts start and stop."""
+
+    async def test_requests_at_the_same_time_share_one_start(self, server: TenantServer) -> None:
+        server.sender = ADMIN
+        made: list[str] = []
+        make = server.factory.make
+        server.factory.make = lambda tenant: (made.append(tenant), make(tenant))[1]  # type: ignore[method-assign,func-returns-value]
+        assert len(server.contexts) == 0
+        views = await asyncio.gather(*(server.contexts.view(ADMIN) for _ in range(10)))
+        assert (len({id(context) for context, _ in views}), made, len(server.contexts)) == (1, ["111111"], 1)
+
+    async def test_context_of_a_waiting_request_starts_although_another_one_is_cancelled(self, server: TenantServer) -> None:
+        first, second = (asyncio.create_task(server.contexts.view(ADMIN)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert (await second).user.name == "admin"
+
+    async def test_idle_context_stops_and_starts_again(self, server: TenantServer) -> None:
+        await server.ask(ADMIN, "POST", CONFIG_MAPS, body={"metadata": {"name": "c"}})
+        await server.clock.advance(tenant_contexts.IDLE_SECONDS - tenant_contexts.CHECK_SECONDS)
+        assert await names(server, ADMIN, CONFIG_MAPS) == ["c"]
+        await server.clock.advance(tenant_contexts.IDLE_SECONDS - tenant_contexts.CHECK_SECONDS)
+        assert len(server.contexts) == 1
+        await server.clock.advance(2 * tenant_contexts.CHECK_SECONDS)
+        assert len(server.contexts) == 0
+        assert await names(server, ADMIN, CONFIG_MAPS) == ["c"]
+
+    async def test_open_watch_keeps_its_context(self, server: TenantServer) -> None:
+        async with server.watching(ADMIN, CONFIG_MAPS) as stream:
+            await server.clock.advance(3 * tenant_contexts.IDLE_SECONDS)
+            assert len(server.contexts) == 1
+            await server.create("configmaps", "111111-web", {"metadata": {"name": "c"}})
+            await server.yield_to_loop()
+            assert [(one["type"], one["object"]["metadata"]["namespace"]) for one in stream.events] == [("ADDED", "web")]
+        await server.clock.advance(2 * tenant_contexts.IDLE_SECONDS)
+        assert len(server.contexts) == 0
+
+    async def test_watches_of_a_deleted_tenant_end_with_410(self, server: TenantServer) -> None:
+        async with server.watching(ADMIN, CONFIG_MAPS) as stream, server.watching(OTHER, CONFIG_MAPS) as other:
+            await server.remove_tenant("111111")
+            await server.yield_to_loop()
+            assert (stream.is_over, len(server.contexts)) == (True, 1)
+            status = stream.events[-1]
+            assert (status["type"], status["object"]["code"], status["object"]["reason"]) == ("ERROR", 410, "Expired")
+            assert status["object"]["message"] == "tenant deleted"
+            assert not other.is_over
+            await server.create("configmaps", "222222-web", {"metadata": {"name": "c"}})
+            await server.yield_to_loop()
+            assert [one["type"] for one in other.events] == ["ADDED"]
+        assert (await server.ask(ADMIN, "GET", CONFIG_MAPS)).code == 401
+
+    async def test_nothing_of_a_deleted_tenant_is_kept(self, server: TenantServer) -> None:
+        evicted: list[str] = []
+
+        async def evict(tenant: str) -> None:
+            evicted.append(tenant)
+
+        server.per_tenant.register(evict)
+        for path in ("/apis", "/openapi/v3"):
+            assert (await server.ask(ADMIN, "GET", path, accept=_AGGREGATED)).code == 200
+        await server.remove_tenant("111111")
+        await server.yield_to_loop()
+        assert (evicted, len(server.contexts)) == (["111111"], 0)
+
+    async def test_tenant_that_is_gone_before_its_context_has_started_is_nobodys(self, server: TenantServer) -> None:
+        install = server.factory.install
+
+        async def remove_meanwhile(context: ServerContext) -> None:
+            await install(context)
+            await server.remove_tenant("111111")
+            await server.yield_to_loop()
+
+        server.factory.install = remove_meanwhile
+        assert (await server.ask(ADMIN, "GET", CONFIG_MAPS)).code == 401
+        await server.yield_to_loop()
+        assert len(server.contexts) == 0
+
+    async def test_failed_start_is_tried_again(self, server: TenantServer) -> None:
+        install = server.factory.install
+
+        async def fail(_: Any) -> None:
+            raise RuntimeError("no")
+
+        server.factory.install = fail
+        assert (await server.ask(ADMIN, "GET", CONFIG_MAPS)).code == 500
+        server.factory.install = install
+        assert (await server.ask(ADMIN, "GET", CONFIG_MAPS)).code == 200
+
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+async def test_everything_stops_with_the_server() -> None:
+    before = asyncio.all_tasks()
+    async with running_with_tenants("111111", "222222") as server:
+        await server.ask(ADMIN, "GET", CONFIG_MAPS)
+        start = asyncio.create_task(server.contexts.view(OTHER))
+        await asyncio.sleep(0)
+        async with server.watching(ADMIN, CONFIG_MAPS):
+            pass
+    await asyncio.wait([start])
+    assert asyncio.all_tasks() <= before
