@@ -332,7 +332,7 @@ async def test_certificate_request_of_a_tenant_was_signed(cluster: WorkloadClust
         await cluster.settle()
     refused, accepted = [await cluster.client.get(REQUESTS, "", name) or {} for name in ("111111-x", "x")]
     assert [one["type"] for one in refused["status"]["conditions"]] == ["Approved", "Failed"]
-    assert "of tenants are not signed" in refused["status"]["conditions"][1]["message"]
+    assert "get their certificates from the platform" in refused["status"]["conditions"][1]["message"]
     assert accepted["status"]["certificate"] == base64.b64encode(certificate).decode()
     assert len(signed) == 1
 

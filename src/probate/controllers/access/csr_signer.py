@@ -73,7 +73,7 @@ def certificate_request(request: Object) -> RequestedCertificate:
     """Returns what the signers need to know of the request. `CannotSign` if it is a tenant's, or its PEM cannot be decoded."""
     spec, tenant = request["spec"], (request["metadata"].get("labels") or {}).get(TENANT_LABEL)
     if tenant:
-        raise CannotSign("requests of tenants are not signed: ask the administrators of the platform for a kubeconfig")
+        raise CannotSign("the users of a tenant get their certificates from the platform: ask its administrators for a kubeconfig")
     try:
         pem = base64.b64decode(spec.get("request") or "")
     except (ValueError, binascii.Error) as error:

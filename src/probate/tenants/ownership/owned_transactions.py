@@ -122,8 +122,8 @@ def adopting_update(txn: Txn, value: bytes, current: ReadResult, *, claimant: st
 
 def owned_delete(txn: Txn, owners: Iterable[str]) -> Txn:
     """Returns the delete, which also removes the entries of the object for these tenants. Those that do not exist are ignored."""
-    entries = dict.fromkeys(tenants.content_entry(tenant, txn.key) for tenant in owners)
-    return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *entries))
+    entries = [tenants.content_entry(tenant, txn.key) for tenant in owners]
+    return msgspec.structs.replace(txn, remove_entries=tuple(dict.fromkeys([*txn.remove_entries, *entries])))
 
 
 def _entering(txn: Txn, value: bytes, *, tenant: str, state: TenantState) -> Plan:

@@ -9,20 +9,15 @@ from probate.core import errors
 from probate.core.errors import Details
 from probate.tenants.ownership import prefixed_keys
 
-TERMINATING, NAMESPACE_TERMINATING = "TenantTerminating", "NamespaceTerminating"
-"""The causes of the error for creates in a tenant that is being deleted."""
+TERMINATING = "TenantTerminating"
+"""The cause of the error for creates in a tenant that is being deleted, like Kubernetes' `NamespaceTerminating`."""
 
 
 def terminating(key: str, tenant: str) -> errors.Forbidden:
-    """Nothing can be created in the tenant any more (403).
-
-    For a namespaced object it also has the cause by which controllers, Kubernetes' and ours, know not to try again.
-    """
-    is_namespaced = not prefixed_keys.is_cluster_scoped(key)
-    field, message = "metadata.namespace" if is_namespaced else "metadata.name", f"tenant {tenant} is being terminated"
-    reasons = (TERMINATING, NAMESPACE_TERMINATING) if is_namespaced else (TERMINATING,)
-    causes = tuple(FieldError(reason, field, message) for reason in reasons)
-    details = Details(name=tenant, group=tenants.GROUP, kind=tenants.TENANTS.resource, causes=causes)
+    """Nothing can be created in the tenant any more (403). Controllers must not try again."""
+    field = "metadata.name" if prefixed_keys.is_cluster_scoped(key) else "metadata.namespace"
+    cause = FieldError(TERMINATING, field, f"tenant {tenant} is being terminated")
+    details = Details(name=tenant, group=tenants.GROUP, kind=tenants.TENANTS.resource, causes=(cause,))
     return errors.Forbidden(f"nothing can be created in tenant {tenant} because it is being terminated", details)
 
 
