@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ from probate.api.objects import Object
 from probate.api.rbac.users import User
 from support import admission_policies
 from support.admission_policies import binding, rules, validating_policy
+from support.audit_logs import with_audit_log
 from support.in_process_server import Response
 from support.tenant_server import TenantServer, running_with_tenants, user_of
 from support.webhook_servers import PODS, WebhookServer, allow, configuration, deny, patch, review_response, serving
@@ -215,6 +217,14 @@ class TestTenant:
         async with serving(lambda review: review_response(review, allowed=True, warnings=["careful"])) as hook:
             await configure(server, VALIDATING, hook)
             assert "careful" in (await create_as_controller(server)).headers["warning"]
+
+    async def test_audit_annotations_are_those_of_the_write(self, server: TenantServer, tmp_path: Path) -> None:
+        async with serving(lambda review: review_response(review, allowed=True, auditAnnotations={"a": "b"})) as hook:
+            await configure(server, VALIDATING, hook)
+            async with with_audit_log(server, tmp_path) as log:
+                assert (await create_as_controller(server)).code == 201
+                [event] = await log.events(stage="ResponseComplete")
+            assert event["annotations"]["guard.example.com/a"] == "b"
 
     async def test_webhook_is_called_again_only_if_its_object_has_changed(self, server: TenantServer) -> None:
         async with serving(allow) as own, serving(lambda review: patch(review, ADD_LABEL)) as platform:
