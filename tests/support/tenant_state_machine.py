@@ -1,12 +1,13 @@
 """A state machine that takes the views of three tenants, and the platform, through random steps on one store.
 
-Each tenant has a model of its own, which never hears of the others: after each step, everything that its view answers must be what its
-model answers. What the platform shares is written to all models, in the platform's names. A revision is common to all.
+Each tenant has a model of its own, which never hears of the others: after each step, everything that its view answers must be what
+its model answers. What the platform shares is written to all models, in the platform's names. A revision is common to all.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -50,7 +51,9 @@ class TenantMachine(stateful.RuleBasedStateMachine):
         self.start = self.platform_model.revision
         platform = PlatformObjects(self.physical)
         self.run(platform.load())
-        self.following = self.run(start(platform)) if self.follows else None
+        self.following = tenant_stores.following(platform)
+        if self.follows:
+            self.run(self.following.__aenter__())
         self.views: dict[str, Store] = {
             tenant: TenantStore(self.physical, tenant, platform, kinds=lambda: tenant_objects.CATALOG) for tenant in TENANTS
         }
@@ -64,8 +67,8 @@ class TenantMachine(stateful.RuleBasedStateMachine):
             self.run(self.compare_all_history())
             for _, watched in self.watches:
                 self.run(watched.close())
-            if self.following is not None:
-                self.run(stop(self.following))
+            if self.follows:
+                self.run(self.following.__aexit__(None, None, None))
             self.run(self.physical.close())
         finally:
             self.runner.close()
@@ -143,7 +146,7 @@ class TenantMachine(stateful.RuleBasedStateMachine):
         assert self.run(steps.failed_guards(self.views[tenant], contract.create(key, value))) == (Absent(key),)
         revision = Revision(max(1, known.revision - age))
         for txn in (contract.update(key, value, revision=revision), contract.delete(key, revision=revision)):
-            assert isinstance(self.run(result_of(lambda txn=txn: self.views[tenant].commit(txn))), errors.Forbidden)  # type: ignore[misc]
+            assert isinstance(self.run(result_of(functools.partial(self.views[tenant].commit, txn))), errors.Forbidden)
 
     @stateful.rule(
         tenant=some_tenant,
@@ -211,7 +214,7 @@ class TenantMachine(stateful.RuleBasedStateMachine):
         at = self.revision(number)
         for key in keys:
             assert self.run(view.read(key)) == model.read(key)
-            self.compare(lambda key=key: view.read(key, at=at), lambda key=key: model.read(key, at=at))  # type: ignore[misc]
+            self.compare(lambda key=key: view.read(key, at=at), lambda key=key: model.read(key, at=at))
 
     @stateful.rule(
         tenant=some_tenant,
@@ -303,18 +306,6 @@ class TenantMachine(stateful.RuleBasedStateMachine):
                 if expected:
                     found = await steps.collect_events(self.views[tenant], prefix, after=self.start, last=expected[-1].revision)
                     assert found == expected
-
-
-async def start(platform: PlatformObjects) -> asyncio.Task[None]:
-    task = asyncio.create_task(platform.follow(asyncio.Event().wait))  # type: ignore[arg-type]
-    for _ in range(20):
-        await asyncio.sleep(0)
-    return task
-
-
-async def stop(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait([task])
 
 
 def is_class(key: str) -> bool:

@@ -18,7 +18,7 @@ def test_each_view_is_a_store_of_its_own(follows: bool) -> None:
 
     Machine.follows = follows
     settings = hypothesis.settings(
-        max_examples=40,
+        max_examples=15,
         stateful_step_count=30,
         deadline=None,
         print_blob=True,

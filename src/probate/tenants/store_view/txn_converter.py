@@ -14,6 +14,7 @@ import msgspec
 from probate.api import object_keys, tenants
 from probate.core import errors
 from probate.core.errors import Details
+from probate.server.storage import index_entries
 from probate.store import damaged_objects
 from probate.store.contract import (
     NO_REVISION,
@@ -49,6 +50,7 @@ class PhysicalTxn(NamedTuple):
         return FailedGuards(failed)
 
 
+_CUSTOM = "custom/"
 Settled: TypeAlias = PhysicalTxn | FailedGuards
 """A transaction that is ready to be committed, or the result of one that cannot be."""
 
@@ -90,8 +92,8 @@ class TxnConverter:
             physical,
             value,
             txn.expected_revision,
-            tuple([self._entry(txn.key, entry, physical) for entry in txn.add_entries]),
-            tuple([self._entry(txn.key, entry, physical) for entry in txn.remove_entries]),
+            self._entries(txn.key, txn.add_entries, physical),
+            self._entries(txn.key, txn.remove_entries, physical),
             tuple([self._guard(guard, found) for guard in txn.guards]),
         )
         return PhysicalTxn(txn, converted)
@@ -104,7 +106,7 @@ class TxnConverter:
             return None
         if visibility == Visibility.OWN:
             return txn.key
-        physical = self._converter.candidates(txn.key)[-1]
+        physical = self._converter.physical_key(txn.key)
         if visibility == Visibility.SHARED or self._converter.own_key(physical) is None or _is_of_tenants(physical):
             raise _of_platform(txn.key)
         return physical
@@ -131,6 +133,11 @@ class TxnConverter:
             )
         return converted
 
+    def _entries(self, key: str, entries: Sequence[str], physical: str) -> tuple[str, ...]:
+        """Converts index entries, to those that `index_entries` derives from the physical object."""
+        converted = [self._entry(key, entry, physical) for entry in entries]
+        return tuple([entry for entry in converted if not entry.startswith(_CUSTOM) or _is_of_valid_kind(entry)])
+
     def _entry(self, key: str, entry: str, physical: str) -> str:
         """Converts an index entry. That of an object whose name is the platform's ends in its physical key."""
         if key == physical and entry.endswith(f"/{key}"):
@@ -148,6 +155,13 @@ class TxnConverter:
         record = found.get(guard.key)
         is_own = record is not None and self._visibility(guard.key, record) == Visibility.OWN
         return msgspec.structs.replace(guard, key=guard.key if is_own else self._converter.physical_key(guard.key))
+
+
+def _is_of_valid_kind(entry: str) -> bool:
+    """Whether there are entries for this kind: not if its group is too long, which the prefix can make it."""
+    name = entry.split("/", 2)[1]
+    kind, _, group = name.partition(".")
+    return index_entries.custom_kind_name(f"{group}/v1", kind) == name
 
 
 def _guarded_keys(txn: Txn) -> list[str]:
