@@ -117,9 +117,10 @@ def value_of(key: str, number: int, labels: dict[str, str] | None = None) -> byt
     """Returns an object for a key, with references whose names differ between the views."""
     resource, namespace, name = object_keys.parse(key)
     metadata: dict[str, Any] = {"name": name, "labels": {"number": str(number), **(labels or {})}}
+    owners = [("a.com/v1", "Foo"), ("z.com/v1", "Job"), ("shared.io/v1", "Bar")]
+    metadata["ownerReferences"] = [{"apiVersion": version, "kind": kind, "name": "x", "uid": "u"} for version, kind in owners]
     if namespace:
         metadata["namespace"] = namespace
-        metadata["ownerReferences"] = [{"apiVersion": "a.com/v1", "kind": "Foo", "name": "x", "uid": "u"}]
     object_: dict[str, Any] = {"metadata": metadata}
     if resource == "pods":
         object_["spec"] = {"priorityClassName": "own", "text": "111111-own"}

@@ -14,6 +14,7 @@ import msgspec
 from probate.api import object_keys, tenants
 from probate.core import errors
 from probate.core.errors import Details
+from probate.server.codec import object_codec
 from probate.server.storage import index_entries
 from probate.store import damaged_objects
 from probate.store.contract import (
@@ -92,8 +93,8 @@ class TxnConverter:
             physical,
             value,
             txn.expected_revision,
-            self._entries(txn.key, txn.add_entries, physical),
-            self._entries(txn.key, txn.remove_entries, physical),
+            self._added(txn, physical, value),
+            tuple([self._entry(txn.key, entry, physical) for entry in txn.remove_entries]),
             tuple([self._guard(guard, found) for guard in txn.guards]),
         )
         return PhysicalTxn(txn, converted)
@@ -133,10 +134,17 @@ class TxnConverter:
             )
         return converted
 
-    def _entries(self, key: str, entries: Sequence[str], physical: str) -> tuple[str, ...]:
-        """Converts index entries, to those that `index_entries` derives from the physical object."""
-        converted = [self._entry(key, entry, physical) for entry in entries]
-        return tuple([entry for entry in converted if not entry.startswith(_CUSTOM) or _is_of_valid_kind(entry)])
+    def _added(self, txn: Txn, physical: str, value: bytes | None) -> tuple[str, ...]:
+        """Converts the entries to add. One about a custom kind is left out unless it follows from the physical object.
+
+        Otherwise nobody would remove it. The name of a group can become too long with the prefix, and a kind with a dot cannot be
+        told from the group behind it; no kind has one, so such an entry serves nobody.
+        """
+        converted = [self._entry(txn.key, entry, physical) for entry in txn.add_entries]
+        if value is None or not any(entry.startswith(_CUSTOM) for entry in converted):
+            return tuple(converted)
+        derived = set(index_entries.entries_of(physical, object_codec.meta(value)))
+        return tuple([entry for entry in converted if entry in derived or not entry.startswith(_CUSTOM)])
 
     def _entry(self, key: str, entry: str, physical: str) -> str:
         """Converts an index entry. That of an object whose name is the platform's ends in its physical key."""
@@ -155,13 +163,6 @@ class TxnConverter:
         record = found.get(guard.key)
         is_own = record is not None and self._visibility(guard.key, record) == Visibility.OWN
         return msgspec.structs.replace(guard, key=guard.key if is_own else self._converter.physical_key(guard.key))
-
-
-def _is_of_valid_kind(entry: str) -> bool:
-    """Whether there are entries for this kind: not if its group is too long, which the prefix can make it."""
-    name = entry.split("/", 2)[1]
-    kind, _, group = name.partition(".")
-    return index_entries.custom_kind_name(f"{group}/v1", kind) == name
 
 
 def _guarded_keys(txn: Txn) -> list[str]:
