@@ -62,17 +62,24 @@ class BuiltinKinds:
 
 
 class PlatformSnapshot:
-    """The shared objects by resource. Those of APIServices are all of the platform: which are shared depends on the CRDs."""
+    """The shared objects by resource, and the kinds that shared CRDs define.
 
-    def __init__(self, builtin: BuiltinKinds, objects: Mapping[GroupResource, SharedRecords]) -> None:
+    The APIServices are all of the platform: which are shared depends on the CRDs.
+    """
+
+    def __init__(
+        self,
+        builtin: BuiltinKinds,
+        objects: Mapping[GroupResource, SharedRecords],
+        crds: Mapping[GroupResource, SharedKind] | None = None,
+    ) -> None:
         self.builtin = builtin
         self.objects = objects
+        self.crds = kinds_of(objects[CRDS]) if crds is None else crds
 
-    @cached_property
-    def crds(self) -> Mapping[GroupResource, SharedKind]:
-        """The kinds that shared CRDs define, by resource."""
-        found = (_kind_of(record) for record in self.objects[CRDS].by_name.values())
-        return dict(kind for kind in found if kind is not None)
+    def with_changes(self, changes: Mapping[GroupResource, SharedRecords]) -> PlatformSnapshot:
+        """Returns the snapshot in which the objects of these resources are others."""
+        return PlatformSnapshot(self.builtin, {**self.objects, **changes}, None if CRDS in changes else self.crds)
 
     @cached_property
     def groups(self) -> frozenset[str]:
@@ -112,6 +119,11 @@ class PlatformSnapshot:
         """Returns the scope of a shared resource; None if it is not shared."""
         found = self.builtin.is_namespaced.get(resource)
         return found if found is not None or resource not in self.crds else self.crds[resource].is_namespaced
+
+
+def kinds_of(crds: SharedRecords) -> Mapping[GroupResource, SharedKind]:
+    """Returns the kinds that shared CRDs define, by resource."""
+    return dict(kind for record in crds.by_name.values() if (kind := _kind_of(record)) is not None)
 
 
 def _kind_of(record: Record) -> tuple[GroupResource, SharedKind] | None:
