@@ -108,7 +108,14 @@ class TenantServer(RbacServer):
     async def watching(self, user: User, path: str, query: str = "watch=1") -> AsyncGenerator[Stream, None]:
         """Watches until the block ends."""
         stream, is_gone = Stream(), asyncio.Event()
-        scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": [], "client": None}
+        scope: dict[str, Any] = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [],
+            "client": None,
+        }
 
         async def receive() -> dict[str, Any]:
             await is_gone.wait()
@@ -150,6 +157,7 @@ async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **opti
         server.users, server.per_tenant = TenantUsers(server.store), PerTenant()
         server.factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install)
         server.contexts = TenantContexts(server.api, lambda: server.factory, users=server.users, per_tenant=server.per_tenant)
+        server.per_tenant.register(server.users.evict)
         server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts)
         async with server.contexts.serving():
             for tenant in ids:
