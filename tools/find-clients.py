@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PIP = "pip>=25.3"
-"""Older ones look at newer versions of a locked package that is required with extras, and refuse them because they are not locked."""
+"""Older ones prefer a newer version of a locked package that is required with extras, and refuse it because it is not locked."""
 PYTHON, NODE = ROOT / "locks" / "clients.txt", ROOT / "tests" / "clients" / "node" / "package.json"
 
 

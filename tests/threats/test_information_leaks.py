@@ -63,6 +63,7 @@ async def test_t36_references_reveal_nothing_about_unreadable_owners(server: Rba
         "/apis/probate.dev/v1alpha1/dependents",
         "/apis/probate.dev/v1alpha1/owners",
         "/debug/ownership",
+        "/debug/tenants",
         "/metrics",
     ],
 )

@@ -259,7 +259,7 @@ def _authenticator(
 
 def _api(  # noqa: PLR0913 everything that the context is made of is passed here
     settings: Settings,
-    store: Store,
+    store: OwnershipStore,
     clock: Clock,
     *,
     offload: Offload,
@@ -284,4 +284,5 @@ def _api(  # noqa: PLR0913 everything that the context is made of is passed here
         authenticate_token=authenticator.authenticate_token,
         owner_permissions=OwnerChecks(settings.owner_rights),
         owner_warnings=CheckMode(settings.owner_checks),
+        tenancy=store.tenancy,
     )

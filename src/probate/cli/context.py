@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from probate.settings import Settings
 
@@ -32,8 +33,17 @@ class StoreCheck(NamedTuple):
         return not self.damaged and not self.problems
 
 
+class CommandClock(Protocol):
+    """The time by which a command waits. The module `time` is one."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+
 class CommandContext(NamedTuple):
     """`serve` runs the server; `check_store` reads the whole store at an address."""
 
     serve: Callable[[Settings], None]
     check_store: Callable[[str], StoreCheck]
+    clock: CommandClock = time

@@ -10,6 +10,7 @@ from probate import __version__
 from probate.cli.context import CommandContext
 from probate.cli.serve import serve_command
 from probate.cli.store import store_group
+from probate.cli.tenant.tenant_group import tenant_group
 from probate.cli.token import token_command
 from probate.core import errors
 
@@ -26,6 +27,7 @@ def probate() -> None:
 probate.add_command(serve_command)
 probate.add_command(token_command)
 probate.add_command(store_group)
+probate.add_command(tenant_group)
 
 
 def run(context: CommandContext) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from probate.cli import text_table
 from probate.cli.context import CommandContext, StoreCheck
 from probate.settings import DEFAULT_STORE
 
@@ -43,11 +44,6 @@ def _lines(check: StoreCheck) -> list[str]:
     lines += [f"problem: {problem}" for problem in check.problems]
     if check.damaged:
         rows = [(row.resource, row.namespace, row.name, str(row.revision), row.problem) for row in check.damaged]
-        lines += _format_table([_HEADER, *rows])
+        lines += text_table.format_table([_HEADER, *rows])
     verdict = "all is well" if check.is_healthy else f"{len(check.damaged)} damaged, {len(check.problems)} other problems"
     return [*lines, f"{check.objects} objects and {check.history} earlier versions read: {verdict}"]
-
-
-def _format_table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -21,6 +21,8 @@ from probate.core import errors
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+NAMESPACE_TERMINATING, TENANT_TERMINATING = "NamespaceTerminating", "TenantTerminating"
+"""The causes with which the server refuses to create anything in a namespace or a tenant that is being deleted."""
 
 
 class GroupVersionResource(NamedTuple):
@@ -165,6 +167,11 @@ def error_from_status(status: Object, code: int) -> errors.ApiError:
 def has_cause(error: errors.ApiError, reason: str) -> bool:
     """Whether the error has a cause with this reason."""
     return any(cause.reason == reason for cause in error.details.causes)
+
+
+def is_terminating(error: errors.ApiError) -> bool:
+    """Whether a create was refused because its namespace or its tenant is being deleted: there is no use in trying again."""
+    return has_cause(error, NAMESPACE_TERMINATING) or has_cause(error, TENANT_TERMINATING)
 
 
 def _parse_details(details: Object) -> errors.Details:

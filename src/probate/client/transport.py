@@ -1,7 +1,7 @@
 """How requests reach an API server: the interface between the client and what carries its requests.
 
-`server.local_transport` implements it: it calls the server in its own process, on the same path as a request over HTTP. There is no
-implementation over HTTP yet; a command that asks a running server would add one.
+`server.local_transport` implements it: it calls the server in its own process, on the same path as a request over HTTP. Commands
+reach a running server with `client.http_client`, which blocks and does not implement this interface.
 """
 
 from __future__ import annotations

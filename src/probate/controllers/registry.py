@@ -51,6 +51,7 @@ EVENT_TTL = "event-ttl-controller"
 APISERVER_LEASES = "apiserver-identity-lease-controller"
 SCHEDULER = "kube-scheduler"
 SIMULATED_NODES = "simulated-node-controller"
+TENANTS = "tenant-controller"
 
 CONTROLLERS = (
     Controller(COLLECTOR, "generic-garbage-collector", trigger=DeletionTrigger.OWNERS, alias="collector"),
@@ -224,6 +225,7 @@ CONTROLLERS = (
         ("probate.controllers.storage.ephemeral_volumes:start",),
         alias="ephemeralclaims",
     ),
+    Controller(TENANTS, "probate-tenants", ("probate.controllers.tenants.tenant_controller:start",)),
     Controller(
         SIMULATED_NODES,
         "probate-simulator",

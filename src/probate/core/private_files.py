@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from probate.core.logs import facts
@@ -31,6 +32,19 @@ def create(path: Path) -> bool:
     finally:
         os.close(file)
     return True
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Writes a file, in place of the one that exists. Whoever reads it sees the old content or the new one. Raises `OSError`."""
+    file, draft = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".new")
+    try:
+        with os.fdopen(file, "wb") as out:
+            os.fchmod(out.fileno(), FILE_MODE)  # regardless of the umask
+            out.write(content)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
 
 
 def create_folder(path: Path) -> None:

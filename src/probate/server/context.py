@@ -7,10 +7,11 @@ that it needs (`Store`, `Clock`, `KindRegistry`, …) instead of the context, so
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from probate.api.catalog import Catalog
 from probate.api.names import Chooser
+from probate.api.objects import Object
 from probate.api.timestamps import format_time
 from probate.core.aio.deadlines import Deadline
 from probate.core.aio.offload import Offload
@@ -34,6 +35,7 @@ from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.objects.scope_guards import ScopeGuards
 from probate.server.objects.server_events import WarningEvents
 from probate.server.objects.service_allocation import ServiceAllocator
+from probate.server.objects.tenancy import NoTenancy, Tenancy
 from probate.server.objects.write import ObjectWriter
 from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
@@ -42,6 +44,9 @@ from probate.server.shared_services import SharedServices
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store
+
+AuditTenants: TypeAlias = Callable[[str], Awaitable[Object]]
+"""Compares the objects of one tenant, or of all if the ID is empty, with their index. Returns the report of `/debug/tenants`."""
 
 
 class ServerContext:
@@ -52,6 +57,7 @@ class ServerContext:
     `readiness_checks` and by `on_close`.
 
     store, kinds, catalog           what is stored, and which kinds are served
+    tenancy                         which tenant new objects belong to
     clock, timestamp, new_uid,
     random                          time and randomness: nothing else may read a clock or make a uid
     authorizer, write_checks        authorization: of requests, and of what some writes take besides their verb
@@ -76,6 +82,7 @@ class ServerContext:
     offloader                       runs long work
     discovery_cache, openapi_cache  documents about the API
     issue_kubeconfig                credentials of tenants' users; None without a certificate authority
+    audit_tenants                   compares the objects of tenants with their index; None in the context of a tenant
     shared                          what all contexts of the process share; most of it has a name above
     """
 
@@ -96,15 +103,18 @@ class ServerContext:
         shared: SharedServices | None = None,
         list_cache_bytes: int = list_cache.MAX_BYTES,
         issue_kubeconfig: IssueKubeconfig | None = None,
+        audit_tenants: AuditTenants | None = None,
         service_accounts: TokenIssuer | None = None,
         authenticate_token: TokenAuthenticator = reject_all_tokens,
         owner_permissions: OwnerChecks = OwnerChecks.BLOCKING,
         owner_warnings: CheckMode = CheckMode.WARN,
+        tenancy: Tenancy | None = None,
     ) -> None:
         services = shared or SharedServices(
             clock, offload=offload, registry=registry, limit_log=limit_log, request_deadline=request_deadline
         )
         self.store: Final = store
+        self.tenancy: Final[Tenancy] = tenancy or NoTenancy()
         self.kinds: Final = kinds
         self.clock: Final = clock
         self.new_uid: Final = new_uid
@@ -126,6 +136,7 @@ class ServerContext:
         self.discovery_cache: Final = services.discovery_cache
         self.openapi_cache: Final = services.openapi_cache
         self.issue_kubeconfig: Final = issue_kubeconfig
+        self.audit_tenants: Final = audit_tenants
         self.scope_guards: Final = ScopeGuards(store, kinds)
         self.warning_events: Final = WarningEvents(store, self.scope_guards, clock=clock, new_uid=new_uid)
         self.service_allocator: Final = ServiceAllocator(store, service_pools, random)

@@ -21,7 +21,7 @@ from probate.server.context import ServerContext
 from probate.server.diagnostics import health, metrics_endpoint, version_info
 from probate.server.discovery import discovery_documents
 from probate.server.kind_rules import object_parts
-from probate.server.ownership_api import graph_endpoint, owners_and_dependents
+from probate.server.ownership_api import graph_endpoint, owners_and_dependents, tenant_audit
 from probate.server.request import Request, RequestInfo, Target
 from probate.server.response import Response, StreamingResponse
 from probate.server.reviews import access_review, identity_reviews, rules_review
@@ -74,6 +74,7 @@ WRITE_VERBS = {"create", "update", "patch", "delete", "deletecollection"}
 PROBATE_PATHS: dict[str, Callable[[], Callable[[ServerContext, Request], Awaitable[Response]]]] = {
     "/apis/probate.dev/v1alpha1/dependents": lambda: owners_and_dependents.list_dependents,
     "/apis/probate.dev/v1alpha1/owners": lambda: owners_and_dependents.list_owners,
+    "/debug/tenants": lambda: tenant_audit.get_tenant_audit,
     "/debug/ownership": lambda: graph_endpoint.get_ownership_graph,
 }
 """Paths that only Probate has. They are not resources, and discovery does not list them."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from probate.api import webhook_config
+from probate.api.crds import webhook_config
 from probate.api.field_errors import FieldError, FieldPath, forbidden, invalid, not_supported, required
 
 STRATEGIES = ("None", "Webhook")

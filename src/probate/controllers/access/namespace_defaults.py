@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from probate.api.objects import Object
 from probate.client.informers import NamespacedName, name_of
-from probate.client.objects import GroupVersionResource, has_cause
+from probate.client.objects import GroupVersionResource, is_terminating
 from probate.client.resources import NAMESPACES, is_deleting
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
@@ -135,5 +135,5 @@ class NamespaceDefaults:
         except errors.AlreadyExists:
             return  # its watch event is on the way
         except errors.ApiError as error:
-            if not has_cause(error, "NamespaceTerminating") and not isinstance(error, errors.NotFound):
+            if not is_terminating(error) and not isinstance(error, errors.NotFound):
                 raise

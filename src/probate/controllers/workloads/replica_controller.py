@@ -14,7 +14,7 @@ from probate.api.objects import Object
 from probate.api.selectors.label_selectors import LabelSelector
 from probate.api.timestamps import format_time
 from probate.client.informers import NamespacedName, controller_of
-from probate.client.objects import has_cause
+from probate.client.objects import is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import conditions
 from probate.controllers.runtime.context import Context
@@ -93,7 +93,7 @@ class ReplicaSetController:
         pod = pod_template.pod_from_template(owner["spec"]["template"], owner, self._kind)
         result = await slow_start.slow_start_batch([pod] * number, functools.partial(self._create, owner))
         # A terminating namespace accepts no new objects, not even events; that is not an error. (RS-5)
-        failures = [error for error in result.failures if not has_cause(error, "NamespaceTerminating")]
+        failures = [error for error in result.failures if not is_terminating(error)]
         return ReplicaFailure("FailedCreate", failures) if failures else None
 
     async def _create(self, owner: Object, pod: Object) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from probate.api import names, webhook_config
+from probate.api import names
+from probate.api.crds import webhook_config
 from probate.api.field_errors import FieldPath, invalid, required
 from probate.api.policies.environment import OptionalVariables
 from probate.kinds.admissionregistration.policy_validation import check_conditions

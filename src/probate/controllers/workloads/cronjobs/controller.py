@@ -11,7 +11,7 @@ from datetime import datetime
 from probate.api.objects import Object
 from probate.api.timestamps import format_time
 from probate.client.informers import Informer, NamespacedName, controller_of, name_of
-from probate.client.objects import Client, has_cause
+from probate.client.objects import Client, is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import remaining_time
 from probate.controllers.runtime.context import Context
@@ -214,7 +214,7 @@ class CronJobController:
         except errors.AlreadyExists:
             return await self._existing_job(cron_job, due)
         except errors.ApiError as error:
-            if not has_cause(error, "NamespaceTerminating"):
+            if not is_terminating(error):
                 self._record_event(cron_job, "Warning", "FailedCreate", message=f"Error creating job: {error}")
             raise
         self._skew.observe((), max(0.0, self._clock.now() - due.timestamp()))

@@ -9,7 +9,7 @@ import functools
 
 from probate.api.objects import Object
 from probate.client.informers import NamespacedName, name_of
-from probate.client.objects import GroupVersionResource, has_cause
+from probate.client.objects import GroupVersionResource, is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.parallel_requests import for_each
@@ -144,7 +144,7 @@ class DaemonSetController:
     ) -> list[errors.ApiError]:
         result = await slow_start.slow_start_batch(creates, functools.partial(self._create_pod, daemon_set, update_hash))
         failures = await for_each(deletes, functools.partial(self._delete, daemon_set))
-        return [error for error in [*result.failures, *failures] if not has_cause(error, "NamespaceTerminating")]
+        return [error for error in [*result.failures, *failures] if not is_terminating(error)]
 
     async def _create_pod(self, daemon_set: Object, update_hash: str, node: str) -> None:
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from probate.api.objects import Object
 from probate.client.informers import NamespacedName, controller_of, name_of
-from probate.client.objects import has_cause
+from probate.client.objects import is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
@@ -168,7 +168,7 @@ class DeploymentController:
         except errors.AlreadyExists:
             return owned._replace(new=await self._existing_replica_set(update, new))
         except errors.ApiError as error:
-            if not has_cause(error, "NamespaceTerminating"):
+            if not is_terminating(error):
                 await self._report_create_failure(update, owned, error)
             raise
         if initial_size:

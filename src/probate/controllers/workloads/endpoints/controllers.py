@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from probate.api.objects import Object
 from probate.client.informers import Informer, NamespacedName, name_of
-from probate.client.objects import has_cause
+from probate.client.objects import is_terminating
 from probate.client.resources import NODES, PODS, is_deleting
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
@@ -143,7 +143,7 @@ async def create_unless_terminating(informer: Informer, namespace: str, object_:
     try:
         await informer.create(namespace, object_)
     except errors.ApiError as error:
-        if not has_cause(error, "NamespaceTerminating"):
+        if not is_terminating(error):
             raise
 
 

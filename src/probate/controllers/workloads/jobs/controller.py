@@ -12,7 +12,7 @@ from typing import NamedTuple
 from probate.api.objects import Object
 from probate.api.timestamps import format_time
 from probate.client.informers import NamespacedName
-from probate.client.objects import has_cause
+from probate.client.objects import is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import conditions
 from probate.controllers.runtime.context import Context
@@ -114,9 +114,7 @@ class JobController:
         result = await slow_start.slow_start_batch(new_pods, functools.partial(self._create, job))
         if missing == slow_start.BURST_REPLICAS:
             requeue_after = 0.0
-        return PodChangesResult(
-            requeue_after, tuple(error for error in result.failures if not has_cause(error, "NamespaceTerminating"))
-        )
+        return PodChangesResult(requeue_after, tuple(error for error in result.failures if not is_terminating(error)))
 
     async def _create(self, job: Object, pod: Object) -> None:
         try:

@@ -10,7 +10,7 @@ import functools
 from probate.api.objects import Object
 from probate.api.selectors.label_selectors import LabelSelector
 from probate.client.informers import NamespacedName, name_of
-from probate.client.objects import has_cause
+from probate.client.objects import is_terminating
 from probate.client.resources import is_deleting
 from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.parallel_requests import for_each
@@ -95,7 +95,7 @@ class StatefulSetController:
             [*zip(changes.creates, revisions, strict=True)], functools.partial(self._create_pod, stateful_set)
         )
         failures = await for_each(changes.deletes, functools.partial(self._delete, stateful_set))
-        return [error for error in [*result.failures, *failures] if not has_cause(error, "NamespaceTerminating")]
+        return [error for error in [*result.failures, *failures] if not is_terminating(error)]
 
     async def _create_pod(self, stateful_set: Object, assignment: tuple[int, Object]) -> None:
         index, revision = assignment

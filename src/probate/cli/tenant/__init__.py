@@ -1,0 +1,1 @@
+"""`probate tenant …`: creates, lists, checks and deletes tenants on a running server."""

@@ -1,0 +1,1 @@
+"""Controllers of tenants: what each tenant has from the beginning."""
