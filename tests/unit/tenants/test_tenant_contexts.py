@@ -15,6 +15,8 @@ from probate.api import tenants
 from probate.api.rbac.users import User
 from probate.server.app import App
 from probate.server.authn.authenticator import RequestAuthenticator
+from probate.server.bootstrap import api_services
+from probate.server.bootstrap.creation_planner import CreationPlanner
 from probate.server.context import ServerContext
 from probate.server.request_limits import RequestLimits
 from probate.tenants import context_factory, tenant_contexts
@@ -25,6 +27,7 @@ from support.tenant_server import TENANTS, TenantServer, running_with_tenants, u
 ADMIN, OTHER = user_of("111111"), user_of("222222")
 NOBODY = user_of("111111", "nobody")
 ACCOUNTS = "/api/v1/namespaces/web/serviceaccounts"
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 CONFIG_MAPS = "/api/v1/namespaces/web/configmaps"
@@ -152,6 +155,13 @@ class TestPaths:
         assert await names(server, ADMIN, "/api/v1/nodes") == ["n"]
         assert (await server.ask(ADMIN, "DELETE", "/api/v1/nodes/n")).code == 405
         assert (await server.ask(ADMIN, "POST", "/api/v1/nodes", body={"metadata": {"name": "m"}})).code == 405
+
+    async def test_apiservices_are_those_of_served_groups(self, server: TenantServer) -> None:
+        await api_services.sync_api_services(server.api.store, CreationPlanner(server.api.kinds, server.api.preparer))
+        shown = await names(server, ADMIN, API_SERVICES)
+        groups = [group["name"] for group in (await server.ask(ADMIN, "GET", "/apis")).json["groups"]]
+        assert {name.partition(".")[2] for name in shown} == {"", *groups} - {"apiregistration.k8s.io"}
+        assert (await server.ask(ADMIN, "DELETE", f"{API_SERVICES}/v1.apps")).code == 405
 
     async def test_documents_name_no_kind_of_the_platform(self, server: TenantServer) -> None:
         for path in ("/apis", "/openapi/v2", "/openapi/v3"):
