@@ -11,6 +11,7 @@ import msgspec
 from probate.api.catalog import Catalog
 from probate.api.gvk import GroupKind, GroupResource, GroupVersion
 from probate.store.contract import NO_REVISION, Record, Revision
+from probate.tenants import tenant_catalog
 from probate.tenants.store_view.shared_objects import FOLLOWED, NODES, PRIORITY_CLASSES, SYSTEM_PRIORITY_CLASSES
 from probate.tenants.view.object_conversion import API_SERVICES, CRDS
 
@@ -57,8 +58,8 @@ class BuiltinKinds:
     def __init__(self, catalog: Catalog) -> None:
         self.is_namespaced = {resource.group_resource: resource.is_namespaced for resource in catalog}
         self.kinds = {GroupKind(resource.group, resource.kind): resource.group_resource for resource in catalog}
-        self.group_versions = {resource.group_version for resource in catalog}
-        self.groups = {version.group for version in self.group_versions}
+        self.groups = {resource.group for resource in catalog}
+        self.served_versions = {resource.group_version for resource in tenant_catalog.tenant_catalog(catalog)}
 
 
 class PlatformSnapshot:
@@ -105,7 +106,7 @@ class PlatformSnapshot:
         """Whether an APIService of the platform is of a group and version that tenants have in common."""
         version, _, group = name.partition(".")
         group_version = GroupVersion(group, version)
-        return group_version in self.builtin.group_versions or any(
+        return group_version in self.builtin.served_versions or any(
             resource.group == group and version in shared.versions for resource, shared in self.crds.items()
         )
 
