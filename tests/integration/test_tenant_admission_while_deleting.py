@@ -12,6 +12,7 @@ from probate.controllers.namespaces.scope_deletion import ScopeDeletion
 from probate.controllers.namespaces.tenant_deletion import Tenants
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
+from probate.server.storage import storage_keys
 from support.tenant_server import TENANTS, TenantServer, running_with_tenants, user_of
 from support.webhook_servers import configuration, deny, serving
 
@@ -35,7 +36,10 @@ async def deleting(server: TenantServer) -> AsyncIterator[None]:
 
 async def test_tenant_with_denying_webhooks_is_deleted() -> None:
     async with running_with_tenants("111111", "222222") as server, serving(deny) as hook:
+        quota = {"spec": {"quota": {"hard": {"count/configmaps": "1"}}}}
+        await server.request("PATCH", f"{TENANTS}/111111", quota, media="application/merge-patch+json")
         await server.create("configmaps", "111111-web", {"metadata": {"name": "c"}})
+        assert await server.store.read(storage_keys.tenant_quota_key("111111")) is not None
         for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
             body = configuration(kind, hook.client, rules=[EVERYTHING])
             assert (await server.ask(ADMIN, "POST", f"{REGISTRATION}/{kind}", body=body)).code == 201
@@ -51,3 +55,4 @@ async def test_tenant_with_denying_webhooks_is_deleted() -> None:
         assert (await server.request("GET", f"{TENANTS}/111111")).code == 404
         assert len(hook.reviews) == 1
         assert (await server.store.scan(tenants.content_range("111111"), limit=1)).records == []
+        assert await server.store.read(storage_keys.tenant_quota_key("111111")) is None

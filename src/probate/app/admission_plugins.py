@@ -20,6 +20,8 @@ from probate.server.admission.webhooks.webhook_plugins import MutatingWebhookPlu
 from probate.server.admission.webhooks.write_conversion import WriteConverter
 from probate.server.context import ServerContext
 from probate.tenants.admission.tenant_admission import RunningContexts, TenantAdmission
+from probate.tenants.quotas.tenant_quota_plugins import PhysicalTenantQuotaPlugin
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 
 
 async def install(context: ServerContext, enabled: Collection[str] = ()) -> None:
@@ -45,6 +47,13 @@ async def install(context: ServerContext, enabled: Collection[str] = ()) -> None
 def install_tenant_admission(context: ServerContext, contexts: RunningContexts) -> None:
     """Lets what tenants have configured apply to writes of their objects in the physical view."""
     TenantAdmission(context.admission.chain, contexts).subscribe_to(context.admission.configuration)
+
+
+def install_tenant_quotas(context: ServerContext) -> TenantQuotas:
+    """Returns the quotas of tenants, which apply while the caller follows them."""
+    quotas = TenantQuotas(context.store, context.clock, context.offloader)
+    PhysicalTenantQuotaPlugin(context.admission.chain, quotas).follow()
+    return quotas
 
 
 def _install_webhooks(context: ServerContext) -> None:

@@ -12,6 +12,8 @@ from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.tenants import identity, tenant_catalog
 from probate.tenants.admission.platform_admission import PlatformAdmission
+from probate.tenants.quotas.tenant_quota_plugins import OwnTenantQuotaPlugin
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.store_view.platform_objects import PlatformObjects
 from probate.tenants.store_view.tenant_store import TenantStore
 from probate.tenants.tenant_tokens import TenantTokenIssuer
@@ -26,8 +28,11 @@ Install: TypeAlias = Callable[[ServerContext], Awaitable[None]]
 class ContextFactory:
     """Makes contexts beside that of the physical view."""
 
-    def __init__(self, physical: ServerContext, platform: PlatformObjects, builtin: Catalog, *, install: Install) -> None:
+    def __init__(
+        self, physical: ServerContext, platform: PlatformObjects, builtin: Catalog, *, install: Install, quotas: TenantQuotas
+    ) -> None:
         self.physical = physical
+        self.quotas = quotas
         self.platform = platform
         self.install = install
         self._catalog = tenant_catalog.tenant_catalog(builtin)
@@ -39,13 +44,15 @@ class ContextFactory:
         store = TenantStore(self.physical.store, tenant, self.platform, kinds=served)
         registries.append(KindRegistry(store, self._catalog, self.physical.shared.offload))
         context = self._context(tenant, store, registries[0])
-        self._admit_as_platform(context, store)
+        self._add_plugins(context, store)
         return context, store
 
-    def _admit_as_platform(self, context: ServerContext, store: TenantStore) -> None:
+    def _add_plugins(self, context: ServerContext, store: TenantStore) -> None:
+        """Adds the plugins by which the platform has a say in the tenant."""
         physical = self.physical
         plugin = PlatformAdmission(physical.admission.chain, physical.kinds, lambda: store.converter, offloader=physical.offloader)
         context.admission.chain.enable(PluginOrder.PLATFORM, plugin)
+        context.admission.chain.enable(PluginOrder.TENANT_QUOTA, OwnTenantQuotaPlugin(self.quotas, store.tenant))
 
     def _context(self, tenant: str, store: TenantStore, kinds: KindRegistry) -> ServerContext:
         physical = self.physical
@@ -66,9 +73,10 @@ class ContextFactory:
         )
 
 
-def new_factory(physical: ServerContext, builtin: Catalog, *, install: Install) -> ContextFactory:
+def new_factory(physical: ServerContext, builtin: Catalog, *, install: Install, quotas: TenantQuotas) -> ContextFactory:
     """Returns a factory that shares the platform's objects of this store with tenants."""
-    return ContextFactory(physical, PlatformObjects(physical.store, physical.metrics.registry), builtin, install=install)
+    platform = PlatformObjects(physical.store, physical.metrics.registry)
+    return ContextFactory(physical, platform, builtin, install=install, quotas=quotas)
 
 
 def own_services(services: Mapping[str, str], tenant: str) -> dict[str, str]:

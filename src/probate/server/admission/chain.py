@@ -40,6 +40,8 @@ class PluginOrder(IntEnum):
     QUOTA = 12
     """Last, so that quota is charged only for writes that all others have allowed."""
 
+    TENANT_QUOTA = 13
+
 
 CONFIGURED = frozenset(
     {

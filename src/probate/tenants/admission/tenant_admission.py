@@ -21,7 +21,7 @@ from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attri
 from probate.server.admission.chain import AdmissionChain, PluginOrder
 from probate.server.admission.configuration import PluginConfiguration
 from probate.server.request import Target
-from probate.server.storage import storage_keys
+from probate.tenants.admission import object_tenants
 
 if TYPE_CHECKING:
     from probate.tenants.admission.other_chain import OtherChain
@@ -34,7 +34,6 @@ CONFIGURATIONS = tuple(
     for kind in ("webhookconfigurations", "admissionpolicybindings")
 )
 """The resources without which nothing is configured. A policy without a binding does nothing."""
-_VOLUMES = GroupResource("", "persistentvolumes")
 
 
 class RunningContexts(Protocol):
@@ -82,11 +81,8 @@ class TenantAdmission:
             self._chain.disable(PluginOrder.TENANT)
 
     def handles(self, operation: str, at: Target) -> bool:
-        if at.namespace:
-            return self._may_act(tenants.id_in_name(at.namespace), operation, at)
-        if not at.name or at.resource.group_resource == _VOLUMES:
-            return True  # only the object tells
-        return any(self._may_act(tenant, operation, at) for tenant in _ids_in_name(at, at.name))
+        possible = object_tenants.of_target(at)
+        return possible is None or any(self._may_act(tenant, operation, at) for tenant in possible)
 
     def _may_act(self, tenant: str, operation: str, at: Target) -> bool:
         running = self._contexts.running(tenant)
@@ -103,7 +99,7 @@ class TenantAdmission:
 
     async def _chain_for(self, write: Attributes) -> OtherChain | None:
         """Returns the chain of the tenant whose object is written; None if there is none."""
-        for tenant in _possible_tenants(write):
+        for tenant in object_tenants.of_write(write):
             is_configured = tenant in self._configured
             running = await self._started(tenant) if is_configured else self._contexts.running(tenant)
             if running is not None:
@@ -115,17 +111,3 @@ class TenantAdmission:
             return await self._contexts.started(tenant)
         except errors.Unauthorized:  # the tenant is gone, and all it had configured
             return None
-
-
-def _possible_tenants(write: Attributes) -> tuple[str, ...]:
-    """Returns the tenants to which the object belongs if they exist. The label is set before admission runs."""
-    if write.namespace:
-        return (tenants.id_in_name(write.namespace),)
-    object_ = write.old or write.object or {}
-    metadata = object_.get("metadata") or {}
-    label = (metadata.get("labels") or {}).get(tenants.TENANT_LABEL)
-    return (label,) if label else _ids_in_name(write.at, write.name or metadata.get("name") or metadata.get("generateName") or "")
-
-
-def _ids_in_name(at: Target, name: str) -> tuple[str, ...]:
-    return tenants.ids_in_key(storage_keys.object_key(at.resource, "", name))
