@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
 
 import orjson
 import pytest
@@ -12,7 +13,8 @@ from probate.api import tenants
 from probate.api.catalog import Catalog, Resource
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import Absent, DamagedRecord, EmptyRange, Guard, Record, Revision, Unchanged
+from probate.store.contract import Absent, DamagedRecord, EmptyRange, Guard, ReadResult, Record, Revision, Unchanged
+from probate.tenants.store_view.tenant_store import TenantStore
 from support import store_operations as steps
 from support import tenant_stores
 from support.tenant_stores import Cluster
@@ -151,6 +153,65 @@ async def test_crds_are_listed_in_the_order_of_the_tenants_names_at_every_revisi
     assert (await view.count(f"{CRDS}/"), await view.count(f"{CRDS}/", at=moments[1])) == (3, 2)
     stored = await cluster.physical.read(f"{CRDS}/foos.111111-a.com")
     assert orjson.loads(stored.value)["spec"] == {"group": "111111-a.com"}
+
+
+async def test_object_that_changes_while_the_index_is_read_is_listed_as_it_was(cluster: Cluster) -> None:
+    """A list reads first the index, and then the objects: in between, one is changed and another one deleted."""
+    view = cluster.view()
+    keys = [f"{CRDS}/{name}.a.com" for name in ("bars", "foos")]
+    revisions = [await steps.create(view, key, b'{"metadata":{"name":"x.a.com"}}') for key in keys]
+    changing: Any = ChangesBetween(cluster.physical)
+
+    async def change() -> None:
+        await steps.update(cluster.physical, f"{CRDS}/bars.111111-a.com", b"{}", revision=revisions[0])
+        await steps.delete(cluster.physical, f"{CRDS}/foos.111111-a.com", revisions[1])
+
+    changing.change = change
+    page = await TenantStore(changing, "111111", cluster.platform).scan(f"{CRDS}/", limit=10)
+    assert [(record.key, record.revision) for record in page.records] == list(zip(keys, revisions, strict=True))
+    assert page.revision == revisions[1]
+
+
+class ChangesBetween:
+    """A store that changes once, before several records are read."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.change: Callable[[], Awaitable[None]] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def read_many(self, keys: Sequence[str]) -> list[ReadResult]:
+        change, self.change = self.change, None
+        if change is not None:
+            await change()
+        found: list[ReadResult] = await self._store.read_many(keys)
+        return found
+
+
+async def test_everything_at_a_past_revision_includes_resources_that_are_gone(cluster: Cluster) -> None:
+    view = cluster.view()
+    crd = await steps.create(view, f"{CRDS}/foos.a.com", b'{"metadata":{"name":"foos.a.com"}}')
+    key = "objects/foos.a.com/-/x"
+    created = await steps.create(view, key, b'{"metadata":{"name":"x"}}')
+    await steps.delete(view, key, created)
+    await steps.delete(view, f"{CRDS}/foos.a.com", crd)
+    assert [record.key for record in await steps.records(view, "objects/", at=created)] == [f"{CRDS}/foos.a.com", key]
+    assert await steps.list_keys(view, "objects/") == []
+
+
+@pytest.mark.parametrize("tenant", ["111111", "zebra1"])
+async def test_entries_are_in_the_order_of_the_tenants_keys(cluster: Cluster, tenant: str) -> None:
+    """Whether the resources of the tenant are before or behind those of the platform with the same plural in the physical order."""
+    view = cluster.view(tenant)
+    keys = [f"objects/jobs.{group}/web/{name}" for group in ("a.com", "batch", "z.com") for name in ("x", "y")]
+    for key in reversed(keys):
+        await steps.commit(view, contract.create(key, b"1", add_entries=[f"owned/u/web/{key}", f"since/2026/{key}"]))
+    for prefix in ("owned/u/web/", "since/2026/"):
+        for size in (1, 2, 5, 6):
+            assert [record.key for record in await steps.records(view, prefix, size=size)] == [prefix + key for key in keys]
+        assert await view.count(prefix, after=prefix + keys[2]) == 3
 
 
 async def test_crd_of_a_built_in_resource_is_refused(cluster: Cluster) -> None:
