@@ -142,6 +142,26 @@ async def test_dry_run_is_checked_and_not_counted(server: TenantServer) -> None:
     assert (await server.ask(ADMIN, "POST", path, body=named("b"), query={"dryRun": "All"})).code == 403
 
 
+async def test_status_says_what_is_used(server: TenantServer) -> None:
+    await limit_to(server, {"count/configmaps": "3", "requests.cpu": "1"})
+    assert (await in_view(server, "configmaps", named("a"))).code == 201
+    assert (await physically(server, "pods", pod("p", "250m"))).code == 201
+    await server.yield_to_loop()
+    status = (await server.request("GET", f"{TENANTS}/111111")).json["status"]
+    assert status["phase"] == "Pending"
+    assert status["quota"] == {
+        "hard": {"count/configmaps": "3", "requests.cpu": "1"},
+        "used": {"count/configmaps": "1", "requests.cpu": "250m"},
+    }
+    await server.request("DELETE", "/api/v1/namespaces/111111-web/configmaps/a")
+    await server.yield_to_loop()
+    status = (await server.request("GET", f"{TENANTS}/111111")).json["status"]
+    assert status["quota"]["used"]["count/configmaps"] == "0"
+    await server.request("PATCH", f"{TENANTS}/111111", {"spec": {"quota": None}}, media=MERGE)
+    await server.yield_to_loop()
+    assert (await server.request("GET", f"{TENANTS}/111111")).json["status"] == {"phase": "Pending"}
+
+
 async def test_nothing_is_enabled_without_quotas(server: TenantServer) -> None:
     numbers = [len(server.api.admission.chain.validators)]
     await limit_to(server, {"count/configmaps": "1"})

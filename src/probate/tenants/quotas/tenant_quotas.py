@@ -18,6 +18,7 @@ import orjson
 
 from probate.api import object_keys, tenants
 from probate.api.catalog import Resource
+from probate.api.objects import Object
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.aio.large_work import Offloader
@@ -30,6 +31,7 @@ from probate.kinds.shared.quantity_sums import Amounts
 from probate.server.admission.admission_attributes import Attributes, CommitRequirements
 from probate.server.admission.quotas import quota_charges
 from probate.server.admission.quotas.quota_charges import ChargedScope, QuotaCharges
+from probate.server.admission.quotas.quota_status import QuotaStatusWriter
 from probate.server.admission.quotas.usage_ledger import UsageLedger
 from probate.server.storage import storage_keys
 from probate.store import pagination
@@ -50,7 +52,8 @@ class TenantQuotas:
         self._clock = clock
         self._quotas: dict[str, tuple[Quota]] = {}
         self._listeners: list[Callable[[], None]] = []
-        self._ledger = UsageLedger(store, clock, lambda _: None, scopes=TenantScopes())
+        self._statuses = QuotaStatusWriter(store, clock, self._used, objects=TenantObjects())
+        self._ledger = UsageLedger(store, clock, self._statuses.schedule, scopes=TenantScopes())
         self._charges = QuotaCharges(store, self._ledger, offloader)
 
     def __len__(self) -> int:
@@ -75,9 +78,8 @@ class TenantQuotas:
         named = storage_keys.quota_key(storage_keys.WHOLE_TENANT) if is_own_view else entry
         return await self._charges.charge(write, ChargedScope(tenant, self._quotas.get(tenant, ()), resource, entry, named))
 
-    async def used(self, tenant: str, revision: int) -> Amounts:
-        """Returns what the objects of a tenant use of its quota, as of this revision or later."""
-        return await self._ledger.used(tenant, self._quotas[tenant][0], revision=revision)
+    async def _used(self, quota: Quota, revision: int) -> Amounts:
+        return await self._ledger.used(object_keys.name_in(quota.key), quota, revision=revision)
 
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None, None]:
@@ -91,6 +93,7 @@ class TenantQuotas:
             yield
         finally:
             await tasks.stop(task)
+            await self._statuses.close()
             await self._ledger.close()
 
     async def _follow(self, revision: Revision) -> None:
@@ -117,7 +120,7 @@ class TenantQuotas:
         quotas: dict[str, tuple[Quota]] = {}
         async for page in pagination.pages(self._store, tenants.TENANTS_RANGE, at=revision):
             for record in page.records:
-                _set(quotas, object_keys.name_in(record.key), record.value)
+                _set(quotas, record.key, record.value)
             # A damaged Tenant keeps the quota that was last read.
             damaged = {object_keys.name_in(one.key) for one in page.damaged_records}
             quotas |= {tenant: self._quotas[tenant] for tenant in damaged if tenant in self._quotas}
@@ -127,26 +130,47 @@ class TenantQuotas:
     def _apply(self, batch: Batch) -> bool:
         quotas = dict(self._quotas)
         for event in batch:
-            _set(quotas, object_keys.name_in(event.key), event.value)
+            _set(quotas, event.key, event.value)
         self._replace(quotas)
         return True
 
     def _replace(self, quotas: dict[str, tuple[Quota]]) -> None:
         if quotas == self._quotas:
             return
+        changed = [tenant for tenant in {**self._quotas, **quotas} if self._quotas.get(tenant) != quotas.get(tenant)]
         self._quotas = quotas
         self._charges.keep([*quotas])
         self._ledger.track(quotas)
+        for tenant in changed:
+            self._statuses.schedule(tenants.tenant_key(tenant))
         for listener in self._listeners:
             listener()
 
 
-def _set(quotas: dict[str, tuple[Quota]], tenant: str, value: bytes | None) -> None:
-    """Sets the quota of a Tenant, or removes it if the Tenant has none."""
-    tenant_object = {} if value is None else orjson.loads(value)
-    hard = quantity_sums.read(((tenant_object.get("spec") or {}).get("quota") or {}).get("hard"))
-    if hard:
-        resources = frozenset(usage.counted_resources(hard))
-        quotas[tenant] = (Quota(tenants.tenant_key(tenant), f"tenant {tenant}", hard, (), resources),)
+class TenantObjects:
+    """Tenants: their status says among other things how much of their quota is used."""
+
+    def quota(self, key: str, object_: Object) -> Quota | None:
+        return _quota(key, object_)
+
+    def with_status(self, object_: Object, status: Object | None) -> Object:
+        """Changes nothing if the Tenant is being deleted: its status would change with each of its objects that is deleted."""
+        if "deletionTimestamp" in object_["metadata"]:
+            return object_
+        others = {name: value for name, value in (object_.get("status") or {}).items() if name != "quota"}
+        return {**object_, "status": others if status is None else {**others, "quota": status}}
+
+
+def _set(quotas: dict[str, tuple[Quota]], key: str, value: bytes | None) -> None:
+    """Sets the quota of the Tenant at this key, or removes it if the Tenant has none."""
+    quota, tenant = None if value is None else _quota(key, orjson.loads(value)), object_keys.name_in(key)
+    if quota is not None:
+        quotas[tenant] = (quota,)
     else:
         quotas.pop(tenant, None)
+
+
+def _quota(key: str, tenant: Object) -> Quota | None:
+    hard = quantity_sums.read(((tenant.get("spec") or {}).get("quota") or {}).get("hard"))
+    name = f"tenant {object_keys.name_in(key)}"
+    return Quota(key, name, hard, (), frozenset(usage.counted_resources(hard))) if hard else None
