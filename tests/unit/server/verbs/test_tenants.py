@@ -284,12 +284,6 @@ async def test_the_kind_cannot_be_defined_again(server: InProcessServer) -> None
     assert (answer.code, answer.json["details"]["causes"][0]["field"]) == (422, "spec.group")
 
 
-async def test_nobody_handles_the_subresource_for_credentials_yet(server: InProcessServer) -> None:
-    await make(server)
-    assert (await server.request("POST", f"{ONE}/kubeconfig", {})).code == 404
-    assert (await server.request("GET", f"{ONE}/kubeconfig")).code == 405
-
-
 async def test_unknown_fields_are_reported(server: InProcessServer) -> None:
     body = {"metadata": {"name": "111111"}, "spec": {"color": "red"}}
     answer = await server.request("POST", TENANTS, body, query={"fieldValidation": "Strict"})
@@ -301,7 +295,7 @@ async def damage(server: InProcessServer, key: str) -> None:
     record = await server.store.read(key)
     assert record is not None
     statement = "UPDATE log SET value = CAST('?' || substr(value, 2) AS BLOB) WHERE rev = ?"
-    server.store.database.writer.execute(statement, (record.revision,))  # type: ignore[attr-defined]
+    server.engine.database.writer.execute(statement, (record.revision,))  # type: ignore[attr-defined]
 
 
 FORCE = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
