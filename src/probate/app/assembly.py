@@ -125,8 +125,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 contexts = _tenant_contexts(settings, context, authenticator)
                 app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
-                    contexts.serving(),
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
+                    contexts.serving(),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
                     if registry.SIMULATED_NODES in controllers and not settings.has_shared_store:
