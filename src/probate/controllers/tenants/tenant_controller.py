@@ -39,6 +39,8 @@ RESOURCES = {
     CLUSTER_ROLES: GroupVersionResource(GROUP, "v1", CLUSTER_ROLES),
     CLUSTER_BINDINGS: GroupVersionResource(GROUP, "v1", CLUSTER_BINDINGS),
 }
+AT_ONCE = 20
+"""Tenants that are provisioned at once: a few whose requests take long, since a webhook is slow, must not delay the others."""
 FIRST_RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 300.0
 RESYNC_SECONDS = 600.0
@@ -62,7 +64,7 @@ class TenantProvisioning:
         self._record = ObjectEventRecorder(context.events, TITLE, api_version=TENANTS.api_version, kind=tenants.KIND)
         self._backoff = Backoff(FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
         self._retry_at: dict[str, float] = {}
-        self.workers = Workers(TITLE, self._sync, context.clock)
+        self.workers = Workers(TITLE, self._sync, context.clock, at_once=AT_ONCE)
         self._tenants.add_event_handler(self._on_tenant)
         for resource, informer in self._objects.items():
             informer.add_event_handler(functools.partial(self._on_object, resource))
