@@ -39,7 +39,10 @@ def sqlite_file(path: Path) -> RawStore:
                 entries = list(db.execute("SELECT key, rev FROM entry"))
         finally:
             db.close()
-        return {**{key: Stored(rev, bytes(value)) for key, rev, value in objects}, **{key: Stored(rev, b"") for key, rev in entries}}
+        return {
+            **{key: Stored(rev, bytes(value)) for key, rev, value in objects},
+            **{key: Stored(rev, b"") for key, rev in entries},
+        }
 
     return read
 
