@@ -64,6 +64,11 @@ class Stage(NamedTuple):
         for user in self.users:
             user.kubectl("wait", *arguments, TIMEOUT)
 
+    def wait_until_complete(self, namespace: str) -> None:
+        """Waits until controllers have created what each namespace has."""
+        for one in ("serviceaccount/default", "configmap/kube-root-ca.crt"):
+            self.wait("-n", namespace, one, "--for=create")
+
     def assert_stored(self, *pairs: tuple[str, str]) -> None:
         """Asserts that both tenants see the first name of each pair, and administrators the second, with a tenant's id for ID."""
         for seen, physical in pairs:
@@ -86,7 +91,10 @@ class Stage(NamedTuple):
 def stage(site: TenantSite, tmp_path: Path) -> Stage:
     number = next(_numbers)
     gone_id, kept_id = f"gone{number:02}", f"kept{number:02}"
-    return Stage(site, tmp_path, gone_id, kept_id, site.create(gone_id), site.create(kept_id))
+    stage = Stage(site, tmp_path, gone_id, kept_id, site.create(gone_id), site.create(kept_id))
+    for namespace in ("default", "kube-node-lease", "kube-public", "kube-system"):
+        stage.wait_until_complete(namespace)
+    return stage
 
 
 VOLUME_SPEC = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}
@@ -146,7 +154,7 @@ def test_definitions_and_their_objects(stage: Stage) -> None:
     stage.wait("crd/wares.shop.example.com", "--for=condition=Established")
     web = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
     stage.create(web, *(ware("shop.example.com", "apple", namespace=namespace) for namespace in ("default", "web")))
-    stage.wait("-n", "web", "configmap/kube-root-ca.crt", "serviceaccount/default", "--for=create")
+    stage.wait_until_complete("web")
     stage.assert_stored(
         ("customresourcedefinition.apiextensions.k8s.io/wares.shop.example.com", "crd/wares.ID-shop.example.com"),
         ("ware.shop.example.com/apple", "ID-default/wares.ID-shop.example.com/apple"),

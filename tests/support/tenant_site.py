@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from support.client_programs import Program
 from support.raw_stores import RawContent, RawStore
-from support.server_process import ServerProcess
+from support.server_process import ServerProcess, run_server
 
 SECONDS = 90
 NEWEST_KUBECTL = "1.37"
@@ -47,14 +49,10 @@ class TenantSite:
         return Program(path or self._kubectl, kubeconfig, self._folder / f"home-{kubeconfig.stem}")
 
     def create(self, tenant: str) -> TenantUser:
-        """Creates a tenant, and waits until its namespaces are filled by their controllers."""
+        """Creates a tenant."""
         kubeconfig = self._folder / f"{tenant}.kubeconfig"
         self.command("create", tenant, "-o", str(kubeconfig))
-        user = TenantUser(kubeconfig, self.program(kubeconfig))
-        for namespace in ("default", "kube-node-lease", "kube-public", "kube-system"):
-            for one in ("serviceaccount/default", "configmap/kube-root-ca.crt"):
-                user.kubectl("-n", namespace, "wait", one, "--for=create", f"--timeout={SECONDS}s")
-        return user
+        return TenantUser(kubeconfig, self.program(kubeconfig))
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs `probate tenant …` as the administrator."""
@@ -74,6 +72,21 @@ class TenantSite:
         kept, now = {key: one for key, one in _lasting(before).items() if not _mentions(tenant, key, before)}, _lasting(after)
         changed = {key: (kept.get(key), now.get(key)) for key in {*kept, *now} if kept.get(key) != now.get(key)}
         assert not changed, f"something else has changed: {changed}"
+
+
+VIEWS = ("cluster", "tenant")
+"""Whose cluster it is: the administrator's, or that of a tenant, in which clients must find the same."""
+
+
+@contextmanager
+def kubeconfig_of_view(view: str, folder: Path, *options: str, programs: Path) -> Iterator[Path]:
+    """Runs a server, and yields the kubeconfig of its administrator, or of a tenant's."""
+    if view == "cluster":
+        with run_server(folder, "memory:", "--insecure", *options) as server:
+            yield server.kubeconfig
+    else:
+        with run_server(folder, "memory:", *options) as server:
+            yield TenantSite(server, programs=programs, folder=folder).create("team01").kubeconfig
 
 
 def _mentions(tenant: str, key: str, content: RawContent) -> bool:
