@@ -81,7 +81,7 @@ class Site:
         owned = OwnershipStore(store)  # type: ignore[arg-type]
         kinds = KindRegistry(owned, catalog.load())
         chooser = random.Random(1)  # noqa: S311
-        self.api = ServerContext(owned, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)
+        self.api = ServerContext(owned, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser, tenancy=owned.tenancy)
         self.backend = store_backend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
         deletion = ScopeDeletion(scope or Namespaces(), self.backend, clock)

@@ -33,6 +33,7 @@ from probate.tenants.tenant_contexts import TenantContexts
 from support.in_process_server import Response
 from support.rbac_server import RBAC, RbacServer, running_with_rbac
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TENANTS = "/apis/tenant.kubezoo.io/v1alpha1/tenants"
 
 
@@ -104,6 +105,20 @@ class TenantServer(RbacServer):
         door.app, self.sender = self.tenant_app, user
         return await door.request(method, path, body, **options)
 
+    async def create_crd(self, user: User | None, name: str, *, kind: str = "Foo", is_shared: bool = False) -> None:
+        """Creates a CustomResourceDefinition, in the view of a tenant's user or in the physical view."""
+        plural, _, group = name.partition(".")
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        spec = {
+            "group": group,
+            "names": {"plural": plural, "kind": kind},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        }
+        crd = {"metadata": {"name": name, "labels": {tenants.SHARED_LABEL: "true"} if is_shared else {}}, "spec": spec}
+        asked = self.request("POST", CRDS, crd) if user is None else self.ask(user, "POST", CRDS, body=crd)
+        assert (await asked).code == 201
+
     @asynccontextmanager
     async def watching(self, user: User, path: str, query: str = "watch=1") -> AsyncGenerator[Stream, None]:
         """Watches until the block ends."""
@@ -157,6 +172,7 @@ async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **opti
         server.users, server.per_tenant = TenantUsers(server.store), PerTenant()
         server.factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install)
         server.contexts = TenantContexts(server.api, lambda: server.factory, users=server.users, per_tenant=server.per_tenant)
+        server.per_tenant.register(server.users.evict)
         server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts)
         async with server.contexts.serving():
             for tenant in ids:
@@ -164,4 +180,4 @@ async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **opti
             yield server
 
 
-__all__ = ["TENANTS", "Stream", "TenantServer", "running_with_tenants", "user_of"]
+__all__ = ["CRDS", "TENANTS", "Stream", "TenantServer", "running_with_tenants", "user_of"]

@@ -17,6 +17,7 @@ import re
 from probate.api import object_keys
 from probate.api.gvk import GroupResource
 from probate.api.object_keys import Key
+from probate.api.objects import Object
 
 GROUP = "tenant.kubezoo.io"
 VERSION = "v1alpha1"
@@ -93,3 +94,23 @@ def resource_content_range(tenant: str, resource: GroupResource | str) -> str:
 def content_entry(tenant: str, key: str) -> str:
     """Returns the entry of one object of a tenant."""
     return f"tenant/{tenant}/{key}"
+
+
+def tenant_of(object_: Object) -> str:
+    """Returns the tenant that an object belongs to; empty if it belongs to none. `object_` is as the physical view shows it."""
+    labels = object_["metadata"].get("labels")
+    return labels.get(TENANT_LABEL) or "" if labels else ""
+
+
+def is_shared(object_: Object) -> bool:
+    """Whether the platform shares a cluster-scoped object with tenants."""
+    return (object_["metadata"].get("labels") or {}).get(SHARED_LABEL) == "true"
+
+
+def applies_to(object_: Object, tenant: str) -> bool:
+    """Whether a cluster-scoped object applies to the objects of a tenant; an empty tenant means to those of the platform.
+
+    A tenant's own objects and those that the platform shares apply to the tenant; the platform's own ones to the platform.
+    """
+    owner = tenant_of(object_)
+    return owner == tenant or (not owner and is_shared(object_))

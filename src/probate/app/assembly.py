@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
+from probate.api.objects import Object
 from probate.api.uids import UidGenerator
 from probate.app import admission_plugins, kubeconfig, readiness
 from probate.app.credentials import SecureServing
@@ -51,6 +52,7 @@ from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.tenants import context_factory  # loaded late: `probate.app.startup`
+from probate.tenants.ownership import audit  # loaded late
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from probate.tenants.per_tenant import PerTenant
 from probate.tenants.tenant_contexts import TenantContexts
@@ -182,6 +184,11 @@ def _kubeconfig_issuer(settings: Settings, secure: SecureServing | None, offload
     return lambda user, seconds: offload.run(lambda: secure.issue_kubeconfig(reachable, user, seconds))
 
 
+async def _audit_tenants(store: Store, tenant: str) -> Object:
+    """Returns the report of `/debug/tenants`."""
+    return (await audit.audit(store, tenant)).as_object()
+
+
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
     key = authority.new_signing_key if secure is None else secure.folder.signing_key
     keys_at = settings.service_account_jwks_uri or url + JWKS_PATH
@@ -259,7 +266,7 @@ def _authenticator(
 
 def _api(  # noqa: PLR0913 everything that the context is made of is passed here
     settings: Settings,
-    store: Store,
+    store: OwnershipStore,
     clock: Clock,
     *,
     offload: Offload,
@@ -279,9 +286,11 @@ def _api(  # noqa: PLR0913 everything that the context is made of is passed here
         registry=metrics,
         limit_log=limit_log,
         issue_kubeconfig=issue_kubeconfig,
+        audit_tenants=functools.partial(_audit_tenants, store),
         webhook_services=endpoints.services(settings.webhook_service),
         service_accounts=accounts,
         authenticate_token=authenticator.authenticate_token,
         owner_permissions=OwnerChecks(settings.owner_rights),
         owner_warnings=CheckMode(settings.owner_checks),
+        tenancy=store.tenancy,
     )

@@ -40,6 +40,8 @@ LAZY_MODULES = (
     "probate.controllers.simulated_nodes",
     "probate.tenants.context_factory",
     "probate.tenants.identity",
+    "probate.tenants.ownership.audit",
+    "probate.tenants.ownership.findings",
     "probate.tenants.running_context",
     "probate.tenants.store_view",
     "probate.tenants.tenant_catalog",

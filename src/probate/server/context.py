@@ -35,6 +35,7 @@ from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.objects.scope_guards import ScopeGuards
 from probate.server.objects.server_events import WarningEvents
 from probate.server.objects.service_allocation import ServiceAllocator
+from probate.server.objects.tenancy import NoTenancy, Tenancy
 from probate.server.objects.write import ObjectWriter
 from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
@@ -56,6 +57,7 @@ class ServerContext:
     `readiness_checks` and by `on_close`.
 
     store, kinds, catalog           what is stored, and which kinds are served
+    tenancy                         which tenant new objects belong to
     clock, timestamp, new_uid,
     random                          time and randomness: nothing else may read a clock or make a uid
     authorizer, write_checks        authorization: of requests, and of what some writes take besides their verb
@@ -106,11 +108,13 @@ class ServerContext:
         authenticate_token: TokenAuthenticator = reject_all_tokens,
         owner_permissions: OwnerChecks = OwnerChecks.BLOCKING,
         owner_warnings: CheckMode = CheckMode.WARN,
+        tenancy: Tenancy | None = None,
     ) -> None:
         services = shared or SharedServices(
             clock, offload=offload, registry=registry, limit_log=limit_log, request_deadline=request_deadline
         )
         self.store: Final = store
+        self.tenancy: Final[Tenancy] = tenancy or NoTenancy()
         self.kinds: Final = kinds
         self.clock: Final = clock
         self.new_uid: Final = new_uid

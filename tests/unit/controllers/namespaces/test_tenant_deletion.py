@@ -20,7 +20,6 @@ from probate.core.clock import FakeClock
 from probate.store.sqlite.store import open_memory
 from support import bootstrap
 from support.namespace_controller import NAMESPACES, FailingStore, Site, settle
-from support.owned_stores import OwnedStore
 from support.wait_for_objects import condition
 
 TENANTS = "/apis/tenant.kubezoo.io/v1alpha1/tenants"
@@ -38,7 +37,7 @@ TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name":
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     store = await open_memory()
-    made = Site(FailingStore(OwnedStore(store, "111111", "222222")), FakeClock(), Tenants())
+    made = Site(FailingStore(store), FakeClock(), Tenants())
     await bootstrap.ensure_namespaces(made.api)
     for name in ("111111", "222222"):
         await made.make(TENANTS, name)
