@@ -21,8 +21,11 @@ from probate.app import admission_plugins
 from probate.core.clock import FakeClock
 from probate.kinds.builtin import catalog
 from probate.server.app import App
+from probate.server.authn.authenticator import RequestAuthenticator
+from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.tenant_users import TenantUsers
 from probate.store import contract
+from probate.store.sqlite.store import open_memory
 from probate.tenants import context_factory
 from probate.tenants.context_factory import ContextFactory
 from probate.tenants.per_tenant import PerTenant
@@ -143,7 +146,12 @@ _EVERY_PATH = {"nonResourceURLs": ["*"], "verbs": ["*"]}
 @asynccontextmanager
 async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **options: Any) -> AsyncGenerator[TenantServer, None]:
     """Runs a server in memory with these tenants. `options` are those of `running_with_rbac`."""
-    async with running_with_rbac(clock or FakeClock(1_800_000_000.0), **options) as server:
+    clock = clock or FakeClock(1_800_000_000.0)
+    store = await open_memory()
+    accounts = TokenIssuer(store, clock)
+    authenticator = RequestAuthenticator(clock, accounts)
+    options = {"service_accounts": accounts, "authenticate_token": authenticator.authenticate_token, **options}
+    async with running_with_rbac(clock, store=store, **options) as server:
         server.__class__ = TenantServer
         assert isinstance(server, TenantServer)
         server.users, server.per_tenant = TenantUsers(server.store), PerTenant()

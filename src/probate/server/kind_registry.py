@@ -169,14 +169,20 @@ class KindRegistry:
             await pause()
 
     async def _update_status(self, key: str, crds: dict[str, _CachedCrd], now: str) -> _CachedCrd:
-        """Writes the CRD's status if it has changed. A concurrent write wins: the next refresh reads what it wrote."""
+        """Writes the CRD's status if it has changed. A concurrent write wins: the next refresh reads what it wrote.
+
+        A tenant cannot write the status of a CRD that the platform shares. Then the stored one counts: it was computed from all CRDs.
+        """
         cached = crds[key]
         others = [crd.crd for crd in crds.values() if crd is not cached and crd.group == cached.group]
         status = crd_conditions.compute_status_with_violations(cached.crd, others, now, violations=cached.violations)
         if status == cached.crd.get("status"):
             return cached
         settled = {**cached.crd, "status": status}
-        outcome = await self._store.commit(contract.update(key, object_codec.stored(settled), revision=cached.revision))
+        try:
+            outcome = await self._store.commit(contract.update(key, object_codec.stored(settled), revision=cached.revision))
+        except errors.Forbidden:
+            return cached
         # If refused, the CRD has changed: without a revision, the next refresh reads it again.
         revision = NO_REVISION if isinstance(outcome, FailedGuards) else Revision(outcome)
         return cached._replace(revision=revision, crd=settled, resources=resources.served_resources(settled))

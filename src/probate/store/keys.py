@@ -17,8 +17,9 @@ cluster-scoped ones (namespace `-`) whose name does. An id is six characters of 
     objects/<resource.group>/<id>-          objects/pods/111111-                     includes objects/pods/111111-web/p
     objects/<resource.group>/-/<id>-        objects/persistentvolumes/-/111111-      includes objects/persistentvolumes/-/111111-v
 
-No other prefix ends within a segment. So at most one partial prefix contains a key, and it is found by cutting the key
+No other prefix ends within a segment. So at most one partial prefix contains a key, and cutting the key finds it
 (`partial_prefix_of`).
+
 Keys sort by code point, which is also the order of their UTF-8 bytes, so both engines agree on it.
 Control characters are forbidden, because a scan continues at the previous key plus a zero byte. Empty segments are forbidden too.
 """

@@ -54,9 +54,7 @@ class WatchHub:
         self._closed: errors.ProbateError | None = None
         self._subscriptions: dict[str, dict[Subscription, None]] = {}
         self._partial_prefixes: set[str] = set()  # those of the watched prefixes that end within a segment
-        self._routes: dict[
-            str, tuple[str, ...]
-        ] = {}  # by parent prefix of a key: the watched prefixes that contain it, but partial
+        self._routes: dict[str, tuple[str, ...]] = {}  # by parent prefix of a key: the other watched prefixes that contain it
 
     def has_watchers(self, key: str) -> bool:
         """Returns whether any watch covers this key."""

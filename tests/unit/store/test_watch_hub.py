@@ -36,6 +36,12 @@ def recorder(revisions: list[int]) -> BatchHandler:
     return handle
 
 
+async def take_now(subscription: watch_hub.Subscription) -> Batch:
+    """Returns what a subscription holds, without waiting for more."""
+    subscription.wake()
+    return await subscription.take()
+
+
 async def no_history(prefix: str, after: Revision) -> AsyncGenerator[watch_hub.HistoryChunk, None]:
     """The history of watches that start live: reading it yields an event that no test expects."""
     yield [event(999)], Revision(999)
@@ -209,7 +215,7 @@ async def test_subscriptions_to_partial_prefixes_take_the_events_of_their_range_
     keys = [key for pair in zip(BESIDE, inside * 3, strict=True) for key in pair]
     publish(target, *(event(number, key) for number, key in enumerate(keys, 2)))
     for subscription in subscriptions:
-        taken = await subscription.take()
+        taken = await take_now(subscription)
         assert [found.key for found in taken] == [key for key in keys if key.startswith(subscription.prefix)]
         assert subscription.revision == target.revision
 
@@ -242,16 +248,16 @@ async def test_hub_knows_which_keys_are_watched_by_partial_prefixes() -> None:
     assert not target.has_watchers(f"{BY_NAME}v")
     later = target.subscribe(BY_NAME, after=Revision(1))
     publish(target, event(2, f"{BY_NAME}v"))
-    assert [found.revision for found in await later.take()] == [2]
+    assert [found.revision for found in await take_now(later)] == [2]
 
 
 async def test_watchers_of_one_partial_prefix_share_a_batch_and_its_cache() -> None:
     target = make()
     first, second, other = (target.subscribe(prefix, after=Revision(1)) for prefix in (BY_NAME, BY_NAME, "objects/k/-/"))
     publish(target, event(2, f"{BY_NAME}v"))
-    batch = await first.take()
-    assert await second.take() is batch
-    assert await other.take() is not batch
+    batch = await take_now(first)
+    assert await take_now(second) is batch
+    assert await take_now(other) is not batch
 
 
 async def test_damaged_change_ends_the_watches_of_its_partial_range_only() -> None:
@@ -263,11 +269,11 @@ async def test_damaged_change_ends_the_watches_of_its_partial_range_only() -> No
     changes += [event(4, f"{BY_NAME}v"), event(5, "objects/k/222222-a/p")]
     target.publish_with_damaged(changes, revision=Revision(5))
     for ended in (inside, wide):
-        assert [found.revision for found in await ended.take()] == [2]
+        assert [found.revision for found in await take_now(ended)] == [2]
         with pytest.raises(errors.Gone):
-            await ended.take()
-    assert [found.revision for found in await by_name.take()] == [4]
-    assert [found.revision for found in await other.take()] == [5]
+            await take_now(ended)
+    assert [found.revision for found in await take_now(by_name)] == [4]
+    assert [found.revision for found in await take_now(other)] == [5]
 
 
 async def test_end_and_cut_off_of_partial_watches() -> None:
@@ -275,11 +281,11 @@ async def test_end_and_cut_off_of_partial_watches() -> None:
     slow, other = (target.subscribe(prefix, after=Revision(1)) for prefix in (BY_NAME, BY_NAMESPACE))
     publish(target, event(2, f"{BY_NAME}v"), event(3, f"{BY_NAME}w"))
     with pytest.raises(errors.TooSlow):
-        await slow.take()
+        await take_now(slow)
     assert not target.has_watchers(f"{BY_NAME}v")
     target.end_all(errors.StoreUnavailable("closed"))
     with pytest.raises(errors.StoreUnavailable):
-        await other.take()
+        await take_now(other)
     assert not target.has_watchers(f"{BY_NAMESPACE}a/p")
     publish(target, event(4, f"{BY_NAMESPACE}a/p"))
 
@@ -302,7 +308,7 @@ def test_each_subscription_collects_what_begins_with_its_prefix(steps: list[tupl
             expected[target.subscribe(prefix, after=target.revision)] = []
         for subscription in [one for one in expected if one.prefix == prefix and not is_new]:
             target.unsubscribe(subscription)
-            assert asyncio.run(_taken(subscription)) == expected.pop(subscription)
+            assert [found.key for found in asyncio.run(take_now(subscription))] == expected.pop(subscription)
         for key in keys:
             assert target.has_watchers(key) == any(key.startswith(one.prefix) for one in expected)
         events = [event(number, key) for number, key in enumerate(keys, revision + 1)]
@@ -311,13 +317,7 @@ def test_each_subscription_collects_what_begins_with_its_prefix(steps: list[tupl
         for subscription, collected in expected.items():
             collected += [key for key in keys if key.startswith(subscription.prefix)]
     for subscription, collected in expected.items():
-        assert asyncio.run(_taken(subscription)) == collected
-
-
-async def _taken(subscription: watch_hub.Subscription) -> list[str]:
-    """Returns the keys of the events that a subscription holds."""
-    subscription.wake()
-    return [found.key for found in await subscription.take()]
+        assert [found.key for found in asyncio.run(take_now(subscription))] == collected
 
 
 async def test_watch_closed_midway_frees_its_subscription() -> None:

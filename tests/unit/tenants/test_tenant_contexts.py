@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
+from probate.api import tenants
 from probate.api.rbac.users import User
+from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.context import ServerContext
-from probate.tenants import tenant_contexts
+from probate.tenants import context_factory, tenant_contexts
 from support.rbac_server import RBAC
 from support.tenant_server import TENANTS, TenantServer, running_with_tenants, user_of
 
 ADMIN, OTHER = user_of("111111"), user_of("222222")
 NOBODY = user_of("111111", "nobody")
+ACCOUNTS = "/api/v1/namespaces/web/serviceaccounts"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 CONFIG_MAPS = "/api/v1/namespaces/web/configmaps"
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -120,6 +125,95 @@ class TestPaths:
             body = (await server.ask(ADMIN, "GET", path)).body
             assert b"kubezoo" not in body
             assert b"/apis/flowcontrol.apiserver.k8s.io" not in body
+
+
+class TestCustomKinds:
+    """Kinds of tenants, and those that the platform shares."""
+
+    async def create_crd(
+        self, server: TenantServer, user: User | None, name: str, *, kind: str = "Foo", is_shared: bool = False
+    ) -> None:
+        plural, _, group = name.partition(".")
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        spec = {
+            "group": group,
+            "names": {"plural": plural, "kind": kind},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        }
+        crd = {"metadata": {"name": name, "labels": {tenants.SHARED_LABEL: "true"} if is_shared else {}}, "spec": spec}
+        asked = server.request("POST", CRDS, crd) if user is None else server.ask(user, "POST", CRDS, body=crd)
+        assert (await asked).code == 201
+
+    async def test_kinds_of_a_tenant_are_served_to_it_alone(self, server: TenantServer) -> None:
+        await self.create_crd(server, ADMIN, "foos.a.com")
+        path = "/apis/a.com/v1/namespaces/web/foos"
+        foo = {"apiVersion": "a.com/v1", "kind": "Foo", "metadata": {"name": "x"}}
+        assert (await server.ask(ADMIN, "POST", path, body=foo)).code == 201
+        assert await names(server, ADMIN, path) == ["x"]
+        for user in (OTHER, ADMIN):
+            groups = [group["name"] for group in (await server.ask(user, "GET", "/apis")).json["groups"]]
+            assert ("a.com" in groups) == (user is ADMIN)
+            assert b"111111-a.com" not in (await server.ask(user, "GET", "/openapi/v2")).body
+        assert (await server.ask(OTHER, "GET", path)).code == 404
+        assert (await server.ask(OTHER, "GET", "/apis/111111-a.com/v1/foos")).code == 404
+
+    async def test_shared_kinds_are_served_to_all(self, server: TenantServer) -> None:
+        await self.create_crd(server, None, "foos.plat.io", is_shared=True)
+        path = "/apis/plat.io/v1/namespaces/web/foos"
+        foo = {"apiVersion": "plat.io/v1", "kind": "Foo", "metadata": {"name": "x"}}
+        assert (await server.ask(ADMIN, "POST", path, body=foo)).code == 201
+        assert (await names(server, ADMIN, path), await names(server, OTHER, path)) == (["x"], [])
+        assert (await server.ask(ADMIN, "DELETE", f"{CRDS}/foos.plat.io")).code == 403
+
+    async def test_shared_kind_whose_names_conflict_outside_the_view_does_not_stop_the_tenant(self, server: TenantServer) -> None:
+        await self.create_crd(server, None, "foos.plat.io")
+        await self.create_crd(server, None, "bars.plat.io", is_shared=True)
+        assert await names(server, ADMIN, CRDS) == ["bars.plat.io"]
+        assert (await server.ask(ADMIN, "GET", "/apis/plat.io/v1")).code == 404
+        stored = (await server.request("GET", f"{CRDS}/bars.plat.io")).json["status"]["conditions"]
+        assert {one["type"]: one["status"] for one in stored} == {"NamesAccepted": "False", "Established": "False"}
+
+
+class TestTokens:
+    """Service accounts of a tenant."""
+
+    async def test_tokens_name_the_account_as_in_the_physical_view(self, server: TenantServer) -> None:
+        token = await self.token(server)
+        found = await RequestAuthenticator(server.clock, server.api.service_accounts).authenticate_token(token, ())
+        assert (found.user.name, found.user.tenant) == ("system:serviceaccount:111111-web:robot", "111111")
+
+    async def test_reviews_know_the_tenants_own_tokens_in_its_names(self, server: TenantServer) -> None:
+        token = await self.token(server)
+        own, foreign = [(await server.ask(user, "POST", REVIEWS, body={"spec": {"token": token}})).json for user in (ADMIN, OTHER)]
+        assert own["status"]["user"]["username"] == "system:serviceaccount:web:robot"
+        assert "system:serviceaccounts:web" in own["status"]["user"]["groups"]
+        assert foreign["status"]["authenticated"] is False
+        physical = await server.request("POST", REVIEWS, {"spec": {"token": token}})
+        assert physical.json["status"]["user"]["username"] == "system:serviceaccount:111111-web:robot"
+
+    async def test_no_tokens_are_issued_while_the_tenant_is_deleted(self, server: TenantServer) -> None:
+        await self.token(server)
+        await server.request("DELETE", f"{TENANTS}/111111")
+        refused = await server.ask(ADMIN, "POST", f"{ACCOUNTS}/robot/token", body={"spec": {}})
+        assert (refused.code, refused.json["details"]["causes"][0]["reason"]) == (403, "TenantTerminating")
+        assert await names(server, ADMIN, ACCOUNTS) == ["robot"]
+
+    async def token(self, server: TenantServer) -> str:
+        assert (await server.ask(ADMIN, "POST", ACCOUNTS, body={"metadata": {"name": "robot"}})).code == 201
+        issued = await server.ask(ADMIN, "POST", f"{ACCOUNTS}/robot/token", body={"spec": {}})
+        assert issued.code == 201, issued.body
+        return str(issued.json["status"]["token"])
+
+
+def test_services_of_webhooks_are_the_tenants_own() -> None:
+    given = {
+        "111111-web/hook:443": "https://a",
+        "111111-web/other": "https://b",
+        "web/hook": "https://c",
+        "222222-web/hook": "https://d",
+    }
+    assert context_factory.own_services(given, "111111") == {"web/hook:443": "https://a", "web/other": "https://b"}
 
 
 class TestLife:

@@ -25,12 +25,16 @@ _MANY_OBJECTS = (
     "SELECT live.key, log.value, live.rev, log.crc FROM json_each(?) AS requested JOIN live ON live.key = requested.value "
     "LEFT JOIN log ON log.rev = live.rev"
 )
-_NONEMPTY = (
+_NONEMPTY_OBJECTS = (
     "SELECT requested.value FROM json_each(?) AS requested WHERE requested.value = "
-    "(SELECT substr(key, 1, length(requested.value)) FROM {} WHERE key >= requested.value ORDER BY key LIMIT 1)"
+    "(SELECT substr(key, 1, length(requested.value)) FROM live WHERE key >= requested.value ORDER BY key LIMIT 1)"
 )
-"""A range is not empty if the first key that is not before it begins with its prefix."""
-_NONEMPTY_OBJECTS, _NONEMPTY_ENTRIES = _NONEMPTY.format("live"), _NONEMPTY.format("entry")
+"""A range is not empty if the first key that does not sort before its prefix begins with it."""
+_NONEMPTY_ENTRIES = (
+    "SELECT requested.value FROM json_each(?) AS requested WHERE EXISTS "
+    "(SELECT 1 FROM entry WHERE key >= requested.value AND key < substr(requested.value, 1, length(requested.value) - 1) || '0')"
+)
+"""The same a little faster: prefixes of index entries always end in '/'."""
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"

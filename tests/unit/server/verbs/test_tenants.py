@@ -301,7 +301,7 @@ async def damage(server: InProcessServer, key: str) -> None:
     record = await server.store.read(key)
     assert record is not None
     statement = "UPDATE log SET value = CAST('?' || substr(value, 2) AS BLOB) WHERE rev = ?"
-    server.store.database.writer.execute(statement, (record.revision,))  # type: ignore[attr-defined]
+    server.engine.database.writer.execute(statement, (record.revision,))  # type: ignore[attr-defined]
 
 
 FORCE = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
