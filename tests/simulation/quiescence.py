@@ -115,10 +115,10 @@ def _is_active(pod: dict[str, Any]) -> bool:
     return not is_over and "deletionTimestamp" not in pod["metadata"]
 
 
-def wrong_index_entries(history: History, store: SqliteStore) -> list[str]:
+def wrong_index_entries(history: History, store: SqliteStore, of_tenants: set[str]) -> list[str]:
     """Returns the index entries that are missing, or should not exist."""
     there = {key for (key,) in store.database.reader.execute("SELECT key FROM entry")}
-    expected = {
+    expected = of_tenants | {
         entry
         for key, (_, value) in history.values.items()
         if not key.startswith("objects/positions.probate.dev/")
