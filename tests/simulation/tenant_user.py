@@ -107,7 +107,8 @@ class TenantUser:
         for namespace in NAMESPACES:
             await self._client.add(kinds.NAMESPACE, "", {"metadata": {"name": f"{tenant}-{namespace}"}})
         await self._client.add(kinds.ROLE, "", {"metadata": {"name": f"{tenant}-all"}, "rules": [rule]})
-        await self._client.add(tenants.BINDING, "", binding)
+        answer = await self._client.ask("POST", tenants.BINDING.path(), body=binding)
+        self._judge.acknowledged(answer, tenants.BINDING, "")  # not known to others: nobody would release it
 
     async def _delete_tenant(self, tenant: str = "") -> None:
         path = TENANT.path(name=tenant or self._existing())

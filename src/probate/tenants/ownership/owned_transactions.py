@@ -117,7 +117,8 @@ def adopting_update(txn: Txn, value: bytes, current: ReadResult, *, claimant: st
 def owned_delete(txn: Txn, owners: Iterable[str]) -> Txn:
     """Returns the delete, which also removes the entries of the object for these tenants. Those that do not exist are ignored."""
     entries = dict.fromkeys(tenants.content_entry(tenant, txn.key) for tenant in owners)
-    return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *entries))
+    missing = [entry for entry in entries if entry not in txn.remove_entries]  # that of a damaged object has found them all
+    return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *missing))
 
 
 def _entering(txn: Txn, value: bytes, *, tenant: str, state: TenantState) -> Plan:
