@@ -66,11 +66,11 @@ class TenantUser:
             (self._delete, 8),
             (self._delete_in_view, 6),
             (self._list_in_view, 4),
-            (self._open, 12),
-            (self._delete_tenant, 5),
-            (self._create_while_deleting, 8),
-            (self._create_again, 4),
-            (self._take_name, 4),
+            (self._open, 8),
+            (self._delete_tenant, 2),
+            (self._create_while_deleting, 3),
+            (self._create_again, 2),
+            (self._take_name, 3),
             (self._free_names, 4),
             (self._rebind_volume, 2),
         ]
@@ -140,10 +140,11 @@ class TenantUser:
         await action(tenant)
 
     def _existing(self) -> str:
-        """Returns a tenant, which most often exists."""
+        """Returns a tenant, which most often exists and is not being deleted."""
         objects = self._judge.world.objects
         existing = [tenant for tenant in IDS if TENANT.key("", tenant) in objects]
-        return self._rng.choice(existing if existing and self._rng.random() < 0.95 else IDS)
+        in_use = [tenant for tenant in existing if not objects[TENANT.key("", tenant)].is_deleting]
+        return self._rng.choice(in_use if in_use and self._rng.random() < 0.8 else existing or IDS)
 
     # --- names that are, or seem to be, those of tenants ----------------------------------------------------------------------
 
@@ -232,7 +233,9 @@ class TenantUser:
             body = kinds.definition(self._rng.choice(kinds.CUSTOM))
         elif kind is tenants.VOLUME:
             body["spec"].pop("claimRef", None)
-        await self._ask_in_view(tenant, "POST", kind.path(namespace), body=body)
+        answer = await self._ask_in_view(tenant, "POST", kind.path(namespace), body=body)
+        if answer.code in (401, 404) or "cannot create" in answer.body.get("message", ""):  # others have deleted what it takes
+            await self._open(tenant)
 
     async def _delete_in_view(self) -> None:
         tenant, kind = self._existing(), self._kind()
