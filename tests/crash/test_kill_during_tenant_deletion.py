@@ -53,7 +53,9 @@ async def fill(house: InProcessServer, tenant: str, maps: int) -> None:
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     group = f"{tenant}-a.com"
     spec = {"group": group, "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"}, "versions": [version]}
-    await house.create("apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", {"metadata": {"name": f"foos.{group}"}, "spec": spec})
+    await house.create(
+        "apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", {"metadata": {"name": f"foos.{group}"}, "spec": spec}
+    )
     await house.api.kinds.refresh(now=house.api.timestamp())
     for number in range(50):
         foo = {"apiVersion": f"{group}/v1", "kind": "Foo", "metadata": {"name": f"{tenant}-{number}"}}
@@ -215,10 +217,9 @@ def test_kill_as_soon_as_the_tenant_is_gone(store: Path) -> None:
     before = released(store)
     with serving(store, NOBODY) as (_, client):
         delete(client)
-    with serving(store, SWEEPERS) as (server, client):
-        with client.stream("GET", f"{TENANTS}?watch=1") as events:
-            next(line for line in events.iter_lines() if line.startswith('{"type":"DELETED"'))
-            server.kill()
+    with serving(store, SWEEPERS) as (server, client), client.stream("GET", f"{TENANTS}?watch=1") as events:
+        next(line for line in events.iter_lines() if line.startswith('{"type":"DELETED"'))
+        server.kill()
     check_only_that_tenant_is_gone(store, before)
     with serving(store, f"{SWEEPERS},{PROVISIONER}") as (_, client):
         assert is_gone(client)
@@ -238,13 +239,12 @@ def test_kills_while_a_tenant_is_provisioned(tmp_path: Path, is_deleted: bool) -
     store = tmp_path / "probate.db"
     for turn in range(ROUNDS):
         tenant = f"tenan{turn}"
-        with serving(store, PROVISIONER) as (server, client):
-            with client.stream("GET", f"{ROLES}?watch=1") as events:
-                lines = events.iter_lines()
-                assert client.post(TENANTS, json={"metadata": {"name": tenant}}).status_code == 201
-                for _ in range(rng.randrange(PROVISIONED)):
-                    next(line for line in lines if f'"name":"{tenant}-' in line)
-                server.kill()
+        with serving(store, PROVISIONER) as (server, client), client.stream("GET", f"{ROLES}?watch=1") as events:
+            lines = events.iter_lines()
+            assert client.post(TENANTS, json={"metadata": {"name": tenant}}).status_code == 201
+            for _ in range(rng.randrange(PROVISIONED)):
+                next(line for line in lines if f'"name":"{tenant}-' in line)
+            server.kill()
         with serving(store, f"{SWEEPERS},{PROVISIONER}") as (_, client):
             if is_deleted:
                 assert client.delete(f"{TENANTS}/{tenant}").status_code == 200

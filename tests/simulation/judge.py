@@ -158,7 +158,6 @@ class Judge:
         if shown != there:
             raise self._violation(f"a list of {kind.resource} in {namespace!r} at {revision} shows {shown}, but there was {there}")
 
-
     def seen_by_tenant(self, answer: Answer) -> None:
         """Checks that the response to a tenant's user has no names of the physical view.
 
@@ -188,7 +187,9 @@ class Judge:
             if tenant in tenants_in(key) and (not namespace or key.split("/")[2] == f"{tenant}-{namespace}")
         }
         if shown != there and not self.history.ever_damaged:
-            raise self._violation(f"a list of {kind.resource} of tenant {tenant} at {revision} shows {shown}, but there was {there}")
+            raise self._violation(
+                f"a list of {kind.resource} of tenant {tenant} at {revision} shows {shown}, but there was {there}"
+            )
 
 
 def _path(meta: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from simulation.faults import FaultSchedule
 from simulation.faulty_store import ACTOR, FaultyStore
 from simulation.judge import Judge
 from simulation.tenant_server import tenant_app
+from simulation.tenants import ADMINISTRATOR_OF
 from simulation.virtual_loop import LoopClock, VirtualLoop
 from support import bootstrap
 
@@ -127,7 +128,7 @@ class Machine:
         connection = Connection(method, path, query, body=body, media=media or "application/json", is_direct=is_direct)
         context = self._context(process)
         connection.scope["tenant"] = tenant
-        context.run(ACTOR.set, who)
+        context.run(ACTOR.set, f"{ADMINISTRATOR_OF}{tenant}" if tenant else who)
         task = self._loop.create_task(app(connection.scope, connection.receive, connection.send), context=context)
         connection.task = task
         process.connections[connection] = None

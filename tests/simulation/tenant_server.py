@@ -34,5 +34,3 @@ async def tenant_app(api: ServerContext) -> AsyncGenerator[App, None]:
     contexts = TenantContexts(api, lambda: factory, users=users, per_tenant=per_tenant)
     async with contexts.serving():
         yield App(api, authenticate=authenticate, tenants=contexts)
-
-

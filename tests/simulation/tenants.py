@@ -16,6 +16,8 @@ from simulation.kinds import Kind
 
 IDS = ("111111", "222222", "shared")
 NAMESPACES = ("web", "db")
+ADMINISTRATOR_OF = "administrator of tenant "
+"""What the name of the actor begins with if a request is handled in the view of a tenant."""
 TENANT = Kind("tenant.kubezoo.io/v1alpha1", "Tenant", "tenants", False, 0)
 VOLUME = Kind("v1", "PersistentVolume", "persistentvolumes", False, 0)
 BINDING = Kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", False, 0)
@@ -60,6 +62,8 @@ class TenantRules:
             yield from self._opened_or_removed(change)
         elif change.after is not None:
             yield from self._entered(change, change.after)
+        if actor.startswith(ADMINISTRATOR_OF):
+            yield from self._changed_by_user(change, actor.removeprefix(ADMINISTRATOR_OF))
         if actor == registry.TENANT_DELETION and change.before is not None:
             yield from self._swept(change, change.before)
 
@@ -90,6 +94,12 @@ class TenantRules:
             found = self._tenant(owner)
             if owner != before and (found is None or found.is_deleting):
                 yield f"{change.key} was created in a closed tenant: {owner}"
+
+    def _changed_by_user(self, change: Change, tenant: str) -> Iterator[str]:
+        """The users of a tenant change only what belongs to it."""
+        found = change.after or change.before
+        if self._tenant(tenant) is None or found is None or found.tenant != tenant:
+            yield f"{change.key} was changed by a user of tenant {tenant}"
 
     def _claimant(self, change: Change, after: Version) -> str:
         """Returns the tenant of a volume's claim: one that exists and, unless the volume is new to it, is not being deleted."""

@@ -43,7 +43,11 @@ def without_guards(txn: Any, kind: type[Guard], prefix: str) -> Any:
     """Returns the transaction without its guards of this kind."""
     if not isinstance(txn, Txn):
         return txn
-    kept = tuple(one for one in txn.guards if not (isinstance(one, kind) and (one.key if isinstance(one, Unchanged) else one.prefix).startswith(prefix)))
+    kept = tuple(
+        one
+        for one in txn.guards
+        if not (isinstance(one, kind) and (one.key if isinstance(one, Unchanged) else one.prefix).startswith(prefix))
+    )
     return msgspec.structs.replace(txn, guards=kept)
 
 
