@@ -34,8 +34,10 @@ from support.tenant_server import TENANTS, TenantServer, running_with_tenants, u
 
 VICTIM, OTHERS = "111111", ("222222", "333333")
 ROUNDS, ALL_ROUNDS = 100, 1_000
+CLIENTS = 2
+"""Of each tenant: one in the physical view, and one in that of the tenant."""
 NAMES = 4
-JITTER = 30
+JITTER = 60
 MERGE = "application/merge-patch+json"
 PROTECTION = ["kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -251,10 +253,10 @@ async def test_deleted_tenant_leaves_nothing_behind_and_no_other_tenant_notices(
         server.per_tenant.register(server.users.evict)
         for tenant in (VICTIM, *OTHERS):
             await create_tenant(server, tenant)
-            clients += [Client(door, tenant, f"client-{number}", in_view=number % 2 == 0, rng=rng) for number in range(4)]
+            clients += [Client(door, tenant, f"client-{number}", in_view=number % 2 == 0, rng=rng) for number in range(CLIENTS)]
         running = [asyncio.ensure_future(client.run()) for client in clients]
         for _ in range(rounds):
-            for _ in range(rng.randint(0, 20 * JITTER)):
+            for _ in range(rng.randint(0, 2 * JITTER)):
                 await asyncio.sleep(0)
             await delete_tenant(server)
             assert remains(await contents(server.engine), VICTIM) == []
