@@ -159,6 +159,7 @@ class ServerContext:
             classes=self.admission.priority,
             owner_permissions=owner_permissions,
             owner_warnings=owner_warnings,
+            tenancy=self.tenancy,
         )
         self.writer: Final = ObjectWriter(
             store,

@@ -27,6 +27,7 @@ from probate.server.authz.policy_param_permissions import PolicyParamCheck
 from probate.server.authz.tenant_check import TenantCheck
 from probate.server.kind_rules.contract import ServedKinds
 from probate.server.objects.owner_reference_warnings import CheckMode, OwnerReferenceWarnings
+from probate.server.objects.tenancy import Tenancy
 from probate.server.request import Target
 from probate.store.contract import Store
 
@@ -62,6 +63,7 @@ class WriteChecks:
         classes: PriorityAdmission,
         owner_permissions: OwnerChecks,
         owner_warnings: CheckMode,
+        tenancy: Tenancy,
     ) -> None:
         self.by_group: dict[str, WriteCheck] = {
             rule_resolver.GROUP: EscalationCheck(authorizer, offloader),
@@ -70,7 +72,7 @@ class WriteChecks:
             priority.GROUP: _DefaultClassCheck(classes),
             tenants.GROUP: TenantCheck(store),
         }
-        self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owner_permissions)
+        self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owner_permissions, tenancy=tenancy)
         self.metadata = OwnerReferencePermissions(authorizer, owner_permissions)
         self.warnings = OwnerReferenceWarnings(authorizer, kinds, store, mode=owner_warnings)
 
