@@ -27,7 +27,9 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
-CONTROLLERS = "garbage-collector-controller,namespace-controller,customresourcedefinition-finalizer-controller,tenant-deletion-controller"
+CONTROLLERS = (
+    "garbage-collector-controller,namespace-controller,customresourcedefinition-finalizer-controller,tenant-deletion-controller"
+)
 FOO = "apiVersion: a.com/v1\nkind: Foo\nmetadata: {name: x}\nsize: 3\n"
 
 

@@ -108,7 +108,14 @@ class TenantServer(RbacServer):
     async def watching(self, user: User, path: str, query: str = "watch=1") -> AsyncGenerator[Stream, None]:
         """Watches until the block ends."""
         stream, is_gone = Stream(), asyncio.Event()
-        scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": [], "client": None}
+        scope: dict[str, Any] = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [],
+            "client": None,
+        }
 
         async def receive() -> dict[str, Any]:
             await is_gone.wait()

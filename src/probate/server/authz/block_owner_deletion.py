@@ -13,7 +13,7 @@ The right is checked for the owner that the reference names, but the owner that 
 belong to one object, or the right to one owner would allow blocking another. That is checked only for users who have the right, so
 that others learn nothing about which objects exist.
 
-No role of a tenant gives the right to block what the platform shares with tenants: a node would wait for the tenant when it is deleted.
+No role of a tenant gives the right to block what the platform shares with tenants: a node that is deleted would wait for a tenant.
 """
 
 from __future__ import annotations

@@ -21,13 +21,11 @@ from probate.server.authz.authorizer import Authorizer
 from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
 from probate.server.authz.csr_signers import SignerCheck
 from probate.server.authz.escalation import EscalationCheck
-from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.authz.owner_reference_permissions import OwnerReferencePermissions
 from probate.server.authz.policy_param_permissions import PolicyParamCheck
 from probate.server.authz.tenant_check import TenantCheck
 from probate.server.kind_rules.contract import ServedKinds
 from probate.server.objects.owner_reference_warnings import CheckMode, OwnerReferenceWarnings
-from probate.server.objects.tenancy import Tenancy
 from probate.server.request import Target
 from probate.store.contract import Store
 
@@ -61,9 +59,8 @@ class WriteChecks:
         *,
         offloader: Offloader,
         classes: PriorityAdmission,
-        owner_permissions: OwnerChecks,
+        blocking: BlockOwnerDeletion,
         owner_warnings: CheckMode,
-        tenancy: Tenancy,
     ) -> None:
         self.by_group: dict[str, WriteCheck] = {
             rule_resolver.GROUP: EscalationCheck(authorizer, offloader),
@@ -72,8 +69,8 @@ class WriteChecks:
             priority.GROUP: _DefaultClassCheck(classes),
             tenants.GROUP: TenantCheck(store),
         }
-        self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owner_permissions, tenancy=tenancy)
-        self.metadata = OwnerReferencePermissions(authorizer, owner_permissions)
+        self.blocking = blocking
+        self.metadata = OwnerReferencePermissions(authorizer, blocking.mode)
         self.warnings = OwnerReferenceWarnings(authorizer, kinds, store, mode=owner_warnings)
 
     async def check_metadata(self, user: User, at: Target, *, new: Object, old: Object) -> None:
