@@ -83,6 +83,8 @@ def plan_removal(
     leave = [*index_entries.entries_of(current.key, meta), *service_claims.claims_of(current.key, current.value)]
     if current.key.startswith(storage_keys.NAMESPACES_RANGE):
         leave.append(storage_keys.quota_key(meta.name))
+    if current.key.startswith(tenants.TENANTS_RANGE):
+        leave.append(storage_keys.tenant_quota_key(meta.name))
     txn = contract.delete(current.key, revision=current.revision, remove_entries=leave, guards=guards)
     return DeletionPlan(txn, current, removes=True, fallback=fallback)
 
