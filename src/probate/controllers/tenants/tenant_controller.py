@@ -46,6 +46,7 @@ MAX_RETRY_SECONDS = 300.0
 RESYNC_SECONDS = 600.0
 """How often a tenant is checked although nothing seems to have changed."""
 MAX_EVENT_MESSAGE = 1000
+TERMINATING_MESSAGE = "The tenant is Terminating: nothing can be created in it any more, and its objects are deleted"
 
 
 def start(context: Context) -> list[Workers]:
@@ -70,7 +71,12 @@ class TenantProvisioning:
             informer.add_event_handler(functools.partial(self._on_object, resource))
 
     def _on_tenant(self, old: Object | None, new: Object | None) -> None:
-        """Enqueues a new tenant, and one whose spec changed; not one whose status the controller has just written."""
+        """Enqueues a new tenant, and one whose spec changed; not one whose status the controller has just written. Records when
+        the deletion of a tenant begins and ends."""
+        if old is not None and new is not None and is_deleting(new) and not is_deleting(old):
+            self._record(new, "Normal", "TenantTerminating", message=TERMINATING_MESSAGE)
+        if old is not None and new is None:
+            self._record(old, "Normal", "TenantDeleted", message="Nothing is left of the tenant")
         if new is not None and (old is None or old["metadata"]["generation"] != new["metadata"]["generation"]):
             self.workers.add(name_of(new))
 
