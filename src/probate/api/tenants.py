@@ -13,6 +13,7 @@ transaction adds that creates the object and the one removes that deletes it (AD
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from probate.api import object_keys
 from probate.api.gvk import GroupResource
@@ -31,6 +32,8 @@ TENANT_LABEL = "kubezoo.io/tenant"
 """The label that each object of a tenant has in the physical view. Its value is the tenant's id."""
 SHARED_LABEL = "kubezoo.io/shared"
 """With the value `true`: tenants see this cluster-scoped object of the platform, and may use but not change it."""
+READY = "Ready"
+"""The condition of a Tenant that says whether it has what every tenant has, and can be used."""
 
 ID_LENGTH = 6
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{4}[a-z0-9]")
@@ -114,3 +117,17 @@ def applies_to(object_: Object, tenant: str) -> bool:
     """
     owner = tenant_of(object_)
     return owner == tenant or (not owner and is_shared(object_))
+
+
+def terminating_conditions(conditions: Sequence[Object], now: str) -> list[Object]:
+    """Returns the conditions of a Tenant that is being deleted: it is not Ready. Others stay as they are."""
+    ready = next((condition for condition in conditions if condition.get("type") == READY), {})
+    since = ready.get("lastTransitionTime") if ready.get("status") == "False" else None
+    terminating = {
+        "type": READY,
+        "status": "False",
+        "lastTransitionTime": since or now,
+        "reason": "Terminating",
+        "message": "The tenant is being deleted, and nothing can be created in it",
+    }
+    return [*(condition for condition in conditions if condition.get("type") != READY), terminating]

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from probate.api import tenants
 from probate.api.catalog import Catalog
 from probate.server.admission.chain import PluginOrder
+from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.tenants import identity, tenant_catalog
@@ -17,6 +18,7 @@ from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.store_view.platform_objects import PlatformObjects
 from probate.tenants.store_view.tenant_store import TenantStore
 from probate.tenants.tenant_tokens import TenantTokenIssuer
+from probate.tenants.view_tenancy import ViewTenancy
 
 LIST_CACHE_BYTES = 256 * 1024
 """The size of the lists that are cached for one tenant."""
@@ -68,9 +70,15 @@ class ContextFactory:
             webhook_services=own_services(physical.webhook_services, tenant),
             service_accounts=TenantTokenIssuer(physical.service_accounts, tenant),
             authenticate_token=identity.authenticate_in_view(physical.authenticate_token, tenant),
-            owner_permissions=physical.owner_permissions,
+            owner_permissions=owner_checks(physical.owner_permissions),
             owner_warnings=physical.owner_warnings,
+            tenancy=ViewTenancy(self.platform),
         )
+
+
+def owner_checks(physical: OwnerChecks) -> OwnerChecks:
+    """Returns how references to owners are checked: at least those that block, since an owner can be the platform's."""
+    return OwnerChecks.BLOCKING if physical is OwnerChecks.NONE else physical
 
 
 def new_factory(physical: ServerContext, builtin: Catalog, *, install: Install, quotas: TenantQuotas) -> ContextFactory:
