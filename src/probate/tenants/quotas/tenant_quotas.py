@@ -11,7 +11,7 @@ The index entry that each charged write rewrites is `quota/<id>-*`, which no nam
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import orjson
@@ -117,41 +117,41 @@ class TenantQuotas:
 
     async def _read(self) -> Revision:
         revision = await self._store.revision()
-        quotas: dict[str, tuple[Quota]] = {}
+        quotas: dict[str, Quota | None] = dict.fromkeys(self._quotas)
         async for page in pagination.pages(self._store, tenants.TENANTS_RANGE, at=revision):
-            for record in page.records:
-                _set(quotas, record.key, record.value)
-            # A damaged Tenant keeps the quota that was last read.
-            damaged = {object_keys.name_in(one.key) for one in page.damaged_records}
-            quotas |= {tenant: self._quotas[tenant] for tenant in damaged if tenant in self._quotas}
-        self._replace(quotas)
+            quotas |= {object_keys.name_in(record.key): _stored_quota(record.key, record.value) for record in page.records}
+            for damaged in page.damaged_records:  # it keeps the quota that was last read
+                quotas.pop(object_keys.name_in(damaged.key), None)
+        self._update(quotas)
         return revision
 
     def _apply(self, batch: Batch) -> bool:
-        quotas = dict(self._quotas)
-        for event in batch:
-            _set(quotas, event.key, event.value)
-        self._replace(quotas)
+        self._update({object_keys.name_in(event.key): _stored_quota(event.key, event.value) for event in batch})
         return True
 
-    def _replace(self, quotas: dict[str, tuple[Quota]]) -> None:
-        if quotas == self._quotas:
+    def _update(self, read: Mapping[str, Quota | None]) -> None:
+        """Sets the quotas of these tenants. Fast path: most changes of Tenants do not change their quotas."""
+        changed = {tenant: quota for tenant, quota in read.items() if self._quota(tenant) != quota}
+        if not changed:
             return
-        changed = [tenant for tenant in {**self._quotas, **quotas} if self._quotas.get(tenant) != quotas.get(tenant)]
-        self._quotas = quotas
-        self._charges.keep([*quotas])
-        self._ledger.track(quotas)
+        kept = {tenant: quotas for tenant, quotas in self._quotas.items() if tenant not in changed}
+        self._quotas = kept | {tenant: (quota,) for tenant, quota in changed.items() if quota is not None}
+        self._charges.keep([*self._quotas])
+        self._ledger.track(self._quotas)
         for tenant in changed:
             self._statuses.schedule(tenants.tenant_key(tenant))
         for listener in self._listeners:
             listener()
+
+    def _quota(self, tenant: str) -> Quota | None:
+        return self._quotas[tenant][0] if tenant in self._quotas else None
 
 
 class TenantObjects:
     """Tenants: their status says among other things how much of their quota is used."""
 
     def quota(self, key: str, object_: Object) -> Quota | None:
-        return _quota(key, object_)
+        return _compiled_quota(key, object_)
 
     def with_status(self, object_: Object, status: Object | None) -> Object:
         """Changes nothing if the Tenant is being deleted: its status would change with each of its objects that is deleted."""
@@ -161,16 +161,12 @@ class TenantObjects:
         return {**object_, "status": others if status is None else {**others, "quota": status}}
 
 
-def _set(quotas: dict[str, tuple[Quota]], key: str, value: bytes | None) -> None:
-    """Sets the quota of the Tenant at this key, or removes it if the Tenant has none."""
-    quota, tenant = None if value is None else _quota(key, orjson.loads(value)), object_keys.name_in(key)
-    if quota is not None:
-        quotas[tenant] = (quota,)
-    else:
-        quotas.pop(tenant, None)
+def _stored_quota(key: str, value: bytes | None) -> Quota | None:
+    """Returns the quota of a stored Tenant; None if it has none, or is gone."""
+    return None if value is None else _compiled_quota(key, orjson.loads(value))
 
 
-def _quota(key: str, tenant: Object) -> Quota | None:
+def _compiled_quota(key: str, tenant: Object) -> Quota | None:
     hard = quantity_sums.read(((tenant.get("spec") or {}).get("quota") or {}).get("hard"))
     name = f"tenant {object_keys.name_in(key)}"
     return Quota(key, name, hard, (), frozenset(usage.counted_resources(hard))) if hard else None

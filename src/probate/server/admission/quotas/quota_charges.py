@@ -72,7 +72,7 @@ class QuotaCharges:
         return await self._locked(write, scope, increases)
 
     async def _locked(self, write: Attributes, scope: ChargedScope, increases: list[tuple[Quota, Amounts]]) -> CommitRequirements:
-        lock = self._locks[scope.name]
+        lock = self._locks.setdefault(scope.name, asyncio.Lock())
         await lock.acquire()
         try:
             record = await self._store.read(scope.entry)
