@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from support.tenant_site import TenantSite
 CHART = Path(__file__).parent / "chart"
 WAIT = ("--wait", "--timeout", "90s")
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/wares.shop.example.com"
-NOTES = {"shop-a": "from-a", "shop-b": "from-b"}
 
 
 class Release(NamedTuple):
@@ -37,17 +37,18 @@ class Release(NamedTuple):
         return int(found["version"]), found["info"]["status"]
 
 
-@pytest.fixture(params=["4.3", pytest.param("3.17", marks=pytest.mark.long)])
-def releases(request: pytest.FixtureRequest, server: ServerProcess, kubectls: Path, tmp_path: Path) -> list[Release]:
+@pytest.fixture(params=["3.17", "4.3"])
+def releases(request: pytest.FixtureRequest, server: ServerProcess, kubectls: Path, tmp_path: Path) -> Iterator[list[Release]]:
     site, number = TenantSite(server, programs=kubectls, folder=tmp_path), request.param.replace(".", "")
-    found = []
-    for name, note in NOTES.items():
-        tenant = f"{name[-1]}-{number:0>4}"
-        user = site.create(tenant)
-        client = NamespaceClient(server.url, user.kubeconfig, "shop")
-        client.create_namespace()
-        found.append(Release(note, site.program(user.kubeconfig, kubectls / f"helm-{request.param}" / "helm"), client))
-    return found
+    helm = kubectls / f"helm-{request.param}" / "helm"
+    with ExitStack() as clients:
+        found = []
+        for letter in "ab":
+            kubeconfig = site.create(f"{letter}-{number:0>4}").kubeconfig
+            client = clients.enter_context(NamespaceClient(server.url, kubeconfig, "shop"))
+            client.create_namespace()
+            found.append(Release(f"from-{letter}", site.program(kubeconfig, helm), client))
+        yield found
 
 
 def at_the_same_time(releases: list[Release], act: Callable[[Release], Any]) -> None:
@@ -55,6 +56,7 @@ def at_the_same_time(releases: list[Release], act: Callable[[Release], Any]) -> 
         list(pool.map(act, releases))
 
 
+@pytest.mark.long
 def test_two_tenants_use_the_same_chart_at_the_same_time(releases: list[Release]) -> None:
     at_the_same_time(releases, lambda one: one.run("install", CHART, "--set", f"note={one.note}", "--set", "replicas=1"))
     for one in releases:
