@@ -196,8 +196,9 @@ async def compare(
         await first.go(options.seconds)
         await second.go(options.seconds)
     ratio = second.rate / first.rate
-    text = f"{1e3 / first.rate:>9.2f} ms among {options.tenants:,} tenants, {1e3 / second.rate:.2f} ms alone {ratio:>6.2f} x"
-    say(what, text, at_most(ratio, LIST_BAR))
+    text = f"{first.rate:>9,.0f} /s among {options.tenants:,} tenants {second.rate:>8,.0f} /s alone, {ratio:.2f} x the time"
+    cost = f"{first.cost / second.cost:.2f} by processor time, {first.cost * 1e3:.2f} ms" if second.cost else ""
+    say(what, f"{text} ({cost})", at_most(ratio, LIST_BAR))
 
 
 # The view of a tenant
