@@ -10,7 +10,6 @@ import pytest
 
 from support.client_programs import Program
 from support.client_sessions import NamespaceClient
-from support.server_process import ServerProcess
 
 CHART = Path(__file__).parent / "chart"
 WAIT = ("--wait", "--timeout", "90s")

@@ -28,7 +28,7 @@ MADE_BY_CONTROLLERS = {
 """Scenarios in which controllers create pods."""
 
 SCENARIOS = recorded_scenarios.load()
-EVERYDAY = frozenset([*MADE_BY_CONTROLLERS, *list(SCENARIOS)[::8]])
+EVERYDAY = frozenset([*MADE_BY_CONTROLLERS, *list(SCENARIOS)[::12]])
 """The scenarios of tenants that every run includes."""
 
 

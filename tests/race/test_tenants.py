@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import MutableMapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -18,19 +17,12 @@ import orjson
 import pytest
 
 from probate.api.rbac.users import User
-from probate.controllers.manager import store_backend
-from probate.controllers.namespaces.crd_deletion import CustomResourceDefinitions
-from probate.controllers.namespaces.namespace_deletion import Namespaces
-from probate.controllers.namespaces.scope_deletion import ScopeDeletion
-from probate.controllers.namespaces.tenant_deletion import Tenants
-from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core import errors
-from probate.core.aio import tasks
-from probate.core.clock import SystemClock
 from probate.server.app import App
 from support.in_process_server import Response
+from support.tenant_lifecycle import delete_tenant, serving, wait_until_evicted
 from support.tenant_remains import contents, parts_of, remains, wrong_entries
-from support.tenant_server import TENANTS, TenantServer, running_with_tenants, user_of
+from support.tenant_server import TENANTS, TenantServer, user_of
 
 VICTIM, OTHERS = "111111", ("222222", "333333")
 ROUNDS, ALL_ROUNDS = 100, 1_000
@@ -200,39 +192,6 @@ async def create_tenant(server: TenantServer, tenant: str) -> None:
     assert (await server.request("PATCH", f"{TENANTS}/{tenant}", force, media=MERGE)).code == 200
 
 
-@asynccontextmanager
-async def serving() -> AsyncGenerator[TenantServer, None]:
-    """Runs a server with the controllers that delete what tenants, namespaces and CRDs contain."""
-    async with running_with_tenants(clock=SystemClock()) as server:  # type: ignore[arg-type]
-        backend = store_backend(server.api)
-        scopes = [ScopeDeletion(kind, backend, server.clock) for kind in (Tenants(), Namespaces(), CustomResourceDefinitions())]
-        loops = [ChangeFeedLoop(f"scope {number}", one, backend, clock=server.clock) for number, one in enumerate(scopes)]
-        failures: list[BaseException] = []
-        running = [tasks.start_supervised(loop.run(), name="scope", on_failure=failures.append) for loop in loops]
-        try:
-            yield server
-        finally:
-            await tasks.stop(*running)
-        assert not failures, failures
-
-
-async def delete_tenant(server: TenantServer) -> None:
-    """Deletes the tenant, and waits until it is gone."""
-    async with server.store.watch("objects/tenants.tenant.kubezoo.io/", after=await server.store.revision()) as changes:
-        assert (await server.request("DELETE", f"{TENANTS}/{VICTIM}")).code == 200
-        async with asyncio.timeout(60):
-            async for batch in changes:
-                if any(event.value is None for event in batch):
-                    return
-
-
-def cached_of(server: TenantServer, tenant: str) -> list[object]:
-    """Returns what the server keeps in memory of a tenant."""
-    contexts, users = server.contexts, server.users
-    found: list[object] = [one for one in (contexts._running, contexts._starting, users._uids) if tenant in one]
-    return found + [name for name in users._owners if name.startswith(f"{tenant}-")]
-
-
 def texts(there: dict[str, bytes]) -> dict[str, str]:
     """Returns the annotation of each object that clients have written, by path."""
     objects = {key.partition("/")[2]: orjson.loads(value) for key, value in there.items() if value}
@@ -250,7 +209,6 @@ async def test_deleted_tenant_leaves_nothing_behind_and_no_other_tenant_notices(
     rng = random.Random()  # noqa: S311
     async with serving() as server:
         door, clients = Door(server), []
-        server.per_tenant.register(server.users.evict)
         for tenant in (VICTIM, *OTHERS):
             await create_tenant(server, tenant)
             clients += [Client(door, tenant, f"client-{number}", in_view=number % 2 == 0, rng=rng) for number in range(CLIENTS)]
@@ -258,7 +216,7 @@ async def test_deleted_tenant_leaves_nothing_behind_and_no_other_tenant_notices(
         for _ in range(rounds):
             for _ in range(rng.randint(0, 2 * JITTER)):
                 await asyncio.sleep(0)
-            await delete_tenant(server)
+            await delete_tenant(server, VICTIM)
             assert remains(await contents(server.engine), VICTIM) == []
             if failed := [client for client in running if client.done()]:
                 await failed[0]
@@ -266,10 +224,8 @@ async def test_deleted_tenant_leaves_nothing_behind_and_no_other_tenant_notices(
         for client in clients:
             client.is_over = True
         await asyncio.gather(*running)
-        await delete_tenant(server)
-        async with asyncio.timeout(10):
-            while cached_of(server, VICTIM):
-                await asyncio.sleep(0)
+        await delete_tenant(server, VICTIM)
+        await wait_until_evicted(server, VICTIM)
         there = await contents(server.engine)
         assert remains(there, VICTIM) == []
         assert wrong_entries(there) == []

@@ -28,6 +28,8 @@ TENANTS_RANGE = object_keys.resource_range(TENANTS)
 
 FINALIZER = "kubezoo.io/tenant"
 """Keeps a Tenant until nothing of it is left. Only the transaction that finds the tenant empty removes it."""
+OPEN_ENTRIES, CONTENT_ENTRIES = "tenant-open/", "tenant/"
+"""The ranges of the index entries of all tenants."""
 TENANT_LABEL = "kubezoo.io/tenant"
 """The label that each object of a tenant has in the physical view. Its value is the tenant's id."""
 SHARED_LABEL = "kubezoo.io/shared"
@@ -81,22 +83,22 @@ def tenant_key(tenant: str) -> Key:
 
 def open_entry(tenant: str) -> str:
     """Returns the index entry that exists as long as objects can be created in the tenant."""
-    return f"tenant-open/{tenant}"
+    return f"{OPEN_ENTRIES}{tenant}"
 
 
 def content_range(tenant: str) -> str:
     """Returns the range of the entries of all objects of a tenant."""
-    return f"tenant/{tenant}/"
+    return f"{CONTENT_ENTRIES}{tenant}/"
 
 
 def resource_content_range(tenant: str, resource: GroupResource | str) -> str:
     """Returns the range of the entries of a tenant's objects of one resource. `resource` is physical."""
-    return f"tenant/{tenant}/{object_keys.resource_range(resource)}"
+    return f"{CONTENT_ENTRIES}{tenant}/{object_keys.resource_range(resource)}"
 
 
 def content_entry(tenant: str, key: str) -> str:
     """Returns the entry of one object of a tenant."""
-    return f"tenant/{tenant}/{key}"
+    return f"{CONTENT_ENTRIES}{tenant}/{key}"
 
 
 def tenant_of(object_: Object) -> str:

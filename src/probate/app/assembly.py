@@ -52,7 +52,10 @@ from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.tenants import context_factory  # loaded late: `probate.app.startup`
-from probate.tenants.ownership import audit  # loaded late
+from probate.tenants.ownership import (
+    audit,  # loaded late
+    periodic_audit,
+)
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from probate.tenants.per_tenant import PerTenant
 from probate.tenants.quotas.tenant_quotas import TenantQuotas
@@ -132,6 +135,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                     quotas.following(),
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
                     contexts.serving(),
+                    periodic_audit.auditing(store, clock, metrics),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
                     if registry.SIMULATED_NODES in controllers and not settings.has_shared_store:

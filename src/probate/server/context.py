@@ -36,12 +36,12 @@ from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.objects.scope_guards import ScopeGuards
 from probate.server.objects.server_events import WarningEvents
 from probate.server.objects.service_allocation import ServiceAllocator
-from probate.server.objects.tenancy import NoTenancy, Tenancy
 from probate.server.objects.write import ObjectWriter
 from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
 from probate.server.shared_services import SharedServices
+from probate.server.storage.tenancy import NoTenancy, Tenancy
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store

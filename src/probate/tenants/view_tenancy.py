@@ -9,7 +9,7 @@ from probate.tenants.store_view.platform_objects import PlatformObjects
 
 
 class ViewTenancy:
-    """Implements `server.objects.tenancy.Tenancy`. `platform` knows what is shared now."""
+    """Implements `server.storage.tenancy.Tenancy`. `platform` knows what is shared now."""
 
     def __init__(self, platform: PlatformObjects) -> None:
         self._platform = platform

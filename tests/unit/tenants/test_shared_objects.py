@@ -102,7 +102,7 @@ async def test_shared_object_exists_for_a_create_and_cannot_be_changed(cluster: 
         with pytest.raises(errors.Forbidden, match=r'storageclasses.storage.k8s.io "fast" belongs to the platform'):
             await view.commit(txn)
         with pytest.raises(errors.Forbidden):
-            await view.commit_many([contract.create("objects/pods/web/p", b"1"), txn])
+            await view.commit_many([contract.create("objects/pods/web/p", named("p")), txn])
     assert await view.read("objects/pods/web/p") is None
     assert (await cluster.physical.read(FAST)).revision == revision
 
@@ -191,7 +191,7 @@ async def test_sharing_a_crd_ends_the_watches_of_its_objects_and_of_everything(f
         for task in tasks[:2]:
             with pytest.raises(errors.Gone, match="what the platform shares has changed"):
                 await task
-        created = await steps.create(view, "objects/pods/web/p", b"1")
+        created = await steps.create(view, "objects/pods/web/p", named("p"))
         assert [event.revision for event in await tasks[2]] == [created]
 
 

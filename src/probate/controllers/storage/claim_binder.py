@@ -64,10 +64,11 @@ class ClaimBinding:
             await self._find_volume(claim)
 
     async def _ensure_class(self) -> None:
-        """Creates the default StorageClass of simulated nodes, if the platform has no other class."""
+        """Creates the default StorageClass of simulated nodes, also for tenants, if the platform has no other class."""
         if not all(map(tenants.tenant_of, self._classes)):
             return
-        meta = {"name": STANDARD, "annotations": {volume_matcher.DEFAULT_CLASS: "true"}}
+        labels, annotations = {tenants.SHARED_LABEL: "true"}, {volume_matcher.DEFAULT_CLASS: "true"}
+        meta = {"name": STANDARD, "labels": labels, "annotations": annotations}
         class_ = {"provisioner": volume_plugins.PROVISIONER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
         await self._classes.create("", {"metadata": meta, **class_})
 

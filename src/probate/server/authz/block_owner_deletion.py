@@ -35,10 +35,10 @@ from probate.server import api_errors
 from probate.server.authz.authorizer import Authorizer
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.kind_rules.contract import ServedKinds
-from probate.server.objects.tenancy import Tenancy
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
 from probate.server.storage import index_entries
+from probate.server.storage.tenancy import Tenancy
 from probate.store.contract import Store
 
 REFERENCES_PER_TURN = 100

@@ -155,7 +155,8 @@ class Outbound:
     def _drop_oldest(self) -> None:
         """Closes the connection that has been unused for longest."""
         pool_key = min((key for key, kept in self._pool.items() if kept), key=lambda key: self._pool[key][0].since)
-        self._pool[pool_key].pop(0).writer.transport.abort()
+        oldest = self._pool[pool_key].pop(0)
+        oldest.writer.transport.abort()
         if not self._pool[pool_key]:
             del self._pool[pool_key]
 

@@ -17,7 +17,7 @@ from probate.tenants.ownership.tenant_states import TenantStates
 
 
 class NewObjects:
-    """The new objects of one store. Implements `server.objects.tenancy.Tenancy`."""
+    """The new objects of one store. Implements `server.storage.tenancy.Tenancy`."""
 
     def __init__(self, keys: PrefixedKeys, states: TenantStates) -> None:
         self._keys = keys
