@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from probate.controllers import registry
-from probate.server.authz.owner_checks import OwnerChecks
-from support import recorded_scenarios, virtual_time_server, virtual_time_tenant
+from support import recorded_scenarios, virtual_time_server, virtual_time_users
 from support.recorded_scenarios import Cluster
 
 MADE_BY_CONTROLLERS = {
@@ -44,13 +43,20 @@ async def test_scenario_matches_the_recording(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.long) for name in SCENARIOS])
-async def test_scenario_matches_the_recording_in_a_tenant(name: str) -> None:
-    """Without the check of rights to owners: it does not concern superusers, who recorded the scenarios, and a tenant has none."""
+async def test_scenario_in_a_tenant(name: str) -> None:
+    """The tenant's administrator sees what was recorded or, where the check of rights to owners refuses a reference, what an
+    administrator outside sees. It does not concern superusers, who recorded the scenarios, and a tenant has none."""
     async with (
-        virtual_time_server.in_memory(*registry.API_CONTROLLERS, owner_permissions=OwnerChecks.NONE) as server,
-        virtual_time_tenant.running_tenant(server) as tenant,
+        virtual_time_server.in_memory(*registry.API_CONTROLLERS) as server,
+        virtual_time_users.running_tenant(server) as tenant,
     ):
-        await assert_same(tenant, SCENARIOS[name])
+        inside = await recorded_scenarios.ScenarioRunner(tenant, SCENARIOS[name]).run()
+    if inside == SCENARIOS[name]["expect"]:
+        return
+    async with virtual_time_server.in_memory(*registry.API_CONTROLLERS) as server:
+        outside = await recorded_scenarios.ScenarioRunner(await virtual_time_users.as_administrator(server), SCENARIOS[name]).run()
+    assert {"code": 422, "reason": "Invalid"} in outside
+    assert inside == outside
 
 
 async def assert_same(cluster: Cluster, scenario: Any) -> None:
