@@ -29,9 +29,9 @@ class Client:
         self._log = log
         self.judge = judge
 
-    async def ask(self, method: str, path: str, *, query: str = "", body: Any = None, media: str = "") -> Answer:
+    async def ask(self, method: str, path: str, *, body: Any = None, **how: Any) -> Answer:
         """Returns the response. After `Lost` or `TimeoutError` the outcome is unknown."""
-        connection = self._machine.connect(self._name, method, path, query=query, body=body, media=media)
+        connection = self._machine.connect(self._name, method, path, body=body, **how)
         self._log(f"{self._name}: {method} {path} {body if method == 'DELETE' else ''}")
         if self._rng.random() > 0.01:
             return await connection.answer()

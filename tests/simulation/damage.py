@@ -94,7 +94,7 @@ class Damager:
             answer = await self._machine.ask("administrator", "DELETE", target.path, query=f"{UNSAFE}=true")
         else:
             answer = await self._machine.ask("administrator", "DELETE", target.path, body={UNSAFE: True})
-        self._log(f"administrator: removes {key}: {answer.code}")
+        self._log(f"administrator: removes {key}: {answer.code} {answer.body.get('message', '')}")
         self._judge.sane(answer)
         later = [change for change in self._judge.history.of[key] if change.revision > revision]
         if answer.code == 200 and all(change.after is not None for change in later):

@@ -10,7 +10,7 @@ import random
 from contextlib import suppress
 from typing import Any
 
-from simulation import kinds
+from simulation import kinds, tenants
 from simulation.client import MERGE
 from simulation.connection import Lost
 from simulation.history import Version
@@ -18,6 +18,8 @@ from simulation.judge import Judge
 from simulation.known_objects import KnownObject
 from simulation.machine import Machine
 from simulation.users import HOLD
+
+_REMOVED = frozenset({HOLD, "kubernetes.io/pv-protection"})
 
 
 class ExternalControllers:
@@ -39,7 +41,7 @@ class ExternalControllers:
         while True:
             await asyncio.sleep(self._rng.expovariate(1 / self._pause))
             for key, found in list(self._judge.world.objects.items()):
-                kind = kinds.BY_RESOURCE.get(key.split("/")[1])
+                kind = tenants.BY_RESOURCE.get(key.split("/")[1])
                 if kind is not None and self._rng.random() < self._probability:
                     with suppress(Lost):
                         await self._act_on(
@@ -48,8 +50,8 @@ class ExternalControllers:
 
     async def _act_on(self, target: KnownObject, found: Version) -> None:
         finalizers = found.metadata.finalizers
-        if found.is_deleting and HOLD in finalizers:
-            meta = {"uid": target.uid, "finalizers": [one for one in finalizers if one != HOLD]}
+        if found.is_deleting and not _REMOVED.isdisjoint(finalizers):
+            meta = {"uid": target.uid, "finalizers": [one for one in finalizers if one not in _REMOVED]}
             await self._write("PATCH", target, target.path, body={"metadata": meta}, media=MERGE)
         elif found.is_deleting and target.kind is kinds.POD:
             body = {"gracePeriodSeconds": 0, "preconditions": {"uid": target.uid}}

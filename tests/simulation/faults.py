@@ -48,6 +48,7 @@ class FaultRates(NamedTuple):
     leaders: int  # servers that all run all controllers on the same store, without leader election
     p_jump: float  # of the wall clock, by hours
     p_damage: float  # of a stored object
+    tenant_users: int  # clients that create, use and delete tenants
 
 
 def fault_rates(seed: object) -> FaultRates:
@@ -70,6 +71,7 @@ def fault_rates(seed: object) -> FaultRates:
         leaders=rng.choice((1, 1, 1, 2)),
         p_jump=rng.choice((0.0, 0.0, 0.3)),
         p_damage=random.Random(f"damage climate {seed}").choice((0.0, 0.0, 0.0, 0.3)),  # noqa: S311
+        tenant_users=random.Random(f"tenant climate {seed}").choice((0, 0, 0, 0, 3)),  # noqa: S311
     )
 
 

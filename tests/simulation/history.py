@@ -15,6 +15,7 @@ from probate.store.sqlite.store import SqliteStore
 
 FOREGROUND = frozenset({"foregroundDeletion", "CollectingGarbage", "GarbageCollectionInProgress"})
 COLLECTORS = FOREGROUND | {"orphan"}
+TENANT_LABEL = "kubezoo.io/tenant"
 _LOG = "SELECT rev, key, value FROM log WHERE rev > ? ORDER BY rev"
 _LIVE = "SELECT live.key, live.rev, log.value FROM live JOIN log ON log.rev = live.rev"
 _NOT_OBJECTS = "objects/positions.probate.dev/"
@@ -31,6 +32,18 @@ class Reference(msgspec.Struct, frozen=True, rename="camel"):
     block_owner_deletion: bool | None = None
 
 
+class Claim(msgspec.Struct, frozen=True):
+    """The claim that a PersistentVolume is bound to."""
+
+    namespace: str = ""
+
+
+class Spec(msgspec.Struct, frozen=True, rename="camel"):
+    """The fields of specs that the rules look at."""
+
+    claim_ref: Claim | None = None
+
+
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     """The metadata that the rules look at."""
 
@@ -41,12 +54,25 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = {}
 
 
 class Version(msgspec.Struct, frozen=True):
     """An object between two of its changes."""
 
     metadata: Metadata
+    spec: Spec | None = None
+
+    @property
+    def tenant(self) -> str:
+        """The tenant that the object's label names; empty if it has none."""
+        return self.metadata.labels.get(TENANT_LABEL, "")
+
+    @property
+    def claimant(self) -> str:
+        """The namespace of the claim that a PersistentVolume is bound to."""
+        claim = self.spec.claim_ref if self.spec is not None else None
+        return "" if claim is None else claim.namespace
 
     @property
     def is_deleting(self) -> bool:

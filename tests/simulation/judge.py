@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
+
 from probate.store.contract import CommitResult, FailedGuards, Txn
 from probate.store.sqlite.store import SqliteStore
 from simulation.connection import Answer
@@ -14,6 +16,7 @@ from simulation.history import Change, History
 from simulation.kinds import Kind
 from simulation.object_graph import ObjectGraph
 from simulation.rules import Rules
+from simulation.tenants import IDS, TenantIndex, tenants_in
 
 
 class Violation(Exception):
@@ -27,6 +30,7 @@ class Judge:
         self._log = log
         self._fail = fail
         self.history = History()
+        self.tenants = TenantIndex()
         self.world = ObjectGraph()
         self._rules = Rules(self.world, self.history.damaged)
         self._waiting: deque[Change] = deque()
@@ -45,6 +49,10 @@ class Judge:
         read = len(self.history.changes)
         self.history.read_on(store)
         self._waiting.extend(self.history.changes[read:])
+        for change in self.history.changes[read:]:
+            self.tenants.apply(change)
+        if wrong := self.tenants.difference(store):
+            self._violation(f"at revision {self.history.revision}, index entries of tenants are wrong: {wrong}")
         self._reached.append((asyncio.get_running_loop().time(), self.history.revision))
 
     def compacting(self, before: int, *, keep: float) -> None:
@@ -149,6 +157,43 @@ class Judge:
             shown, there = ({key: at for key, at in some.items() if (key, at) not in damaged} for some in (shown, there))
         if shown != there:
             raise self._violation(f"a list of {kind.resource} in {namespace!r} at {revision} shows {shown}, but there was {there}")
+
+    def seen_by_tenant(self, answer: Answer) -> None:
+        """Checks that the response to a tenant's user has no names of the physical view.
+
+        It may have them in owner references: users of the physical view write wrong ones, whose names are shown as they are.
+        """
+        self.sane(answer)
+        shown = [answer.body, *answer.body.get("items", ())]
+        metas = [one.pop("metadata", {}) for one in shown]
+        text = orjson.dumps([shown, [{**meta, "ownerReferences": ()} for meta in metas]]).decode()
+        for one, meta in zip(shown, metas, strict=True):
+            one["metadata"] = meta
+        if found := [prefix for tenant in IDS if (prefix := f"{tenant}-") in text]:
+            raise self._violation(f"a tenant was shown {found}: {text}")
+
+    def listed_by_tenant(self, answer: Answer, kind: Kind, namespace: str, *, tenant: str, since: int) -> None:
+        """Checks that a list shows all of a tenant's range and nothing else, exactly as it was at its revision."""
+        if answer.code != 200:
+            return
+        revision = int(answer.body["metadata"]["resourceVersion"])
+        if revision < since:
+            raise self._violation(f"a tenant's list of {kind.resource} shows revision {revision} after {since} had been reached")
+        shown = {(_path(one["metadata"])): int(one["metadata"]["resourceVersion"]) for one in answer.body["items"]}
+        before = self.history.state(kind.resource, "", revision)
+        there = {
+            key.split("/", 2)[2].removeprefix("-/").removeprefix(f"{tenant}-"): at
+            for key, at in before.items()
+            if tenant in tenants_in(key) and (not namespace or key.split("/")[2] == f"{tenant}-{namespace}")
+        }
+        if shown != there and not self.history.ever_damaged:
+            raise self._violation(
+                f"a list of {kind.resource} of tenant {tenant} at {revision} shows {shown}, but there was {there}"
+            )
+
+
+def _path(meta: dict[str, Any]) -> str:
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
 
 
 def described(change: Change) -> str:

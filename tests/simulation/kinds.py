@@ -25,7 +25,7 @@ class Kind(NamedTuple):
     @property
     def definition(self) -> str:
         """The key of its CRD; empty for a built-in kind."""
-        is_custom = self.api_version.startswith(f"{GROUP}/")
+        is_custom = self.resource.endswith(GROUP)
         return f"objects/customresourcedefinitions.apiextensions.k8s.io/-/{self.resource}" if is_custom else ""
 
     def path(self, namespace: str = "", name: str = "") -> str:
@@ -52,7 +52,6 @@ DEFINITION = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "custom
 
 KINDS = (CONFIG, SECRET, POD, CONTROLLER, REPLICAS, DEPLOYMENT, JOB, ROLE, THING, ORB, NAMESPACE, DEFINITION)
 MADE = tuple(kind for kind in KINDS if kind.weight)
-BY_RESOURCE = {kind.resource: kind for kind in KINDS}
 CUSTOM = (THING, ORB)
 
 _CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
@@ -70,7 +69,7 @@ def body(kind: Kind, *, is_bound: bool) -> dict[str, Any]:
         return {"spec": {"replicas": 2, "selector": {"matchLabels": _LABELS}, "template": template}}
     if kind is JOB:
         return {"spec": {"completions": 2, "template": {"spec": {**_CONTAINERS, "restartPolicy": "Never"}}}}
-    if kind in CUSTOM:
+    if kind.definition:
         # Its controller never observes the deletion: the collector must continue without it.
         return {"apiVersion": kind.api_version, "kind": kind.kind, **({"status": {"observedGeneration": 1}} if is_bound else {})}
     return {}
@@ -82,7 +81,7 @@ def definition(kind: Kind) -> dict[str, Any]:
     return {
         "metadata": {"name": kind.resource},
         "spec": {
-            "group": GROUP,
+            "group": kind.api_version.partition("/")[0],
             "scope": "Namespaced" if kind.is_namespaced else "Cluster",
             "names": {"plural": kind.plural, "kind": kind.kind},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],

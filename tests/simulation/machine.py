@@ -32,6 +32,8 @@ from simulation.connection import Answer, Connection, Lost
 from simulation.faults import FaultSchedule
 from simulation.faulty_store import ACTOR, FaultyStore
 from simulation.judge import Judge
+from simulation.tenant_server import tenant_app
+from simulation.tenants import ADMINISTRATOR_OF
 from simulation.virtual_loop import LoopClock, VirtualLoop
 from support import bootstrap
 
@@ -44,6 +46,7 @@ class Process:
         self.connections: dict[Connection, None] = {}
         self.requests: dict[asyncio.Task[Any], None] = {}
         self.app: App | None = None
+        self.tenant_app: App | None = None  # for users of tenants
         self.is_open = True
         self.death = asyncio.Event()
 
@@ -104,23 +107,29 @@ class Machine:
             return
         self._log("the server is stopped")
         process.is_open = False
-        process.app.stop()
+        for app in (process.app, process.tenant_app):
+            if app is not None:
+                app.stop()
         if process.requests:
             await asyncio.wait(list(process.requests))
         if process is self._process:
             self._process = None
             process.death.set()
 
-    def connect(self, who: str, method: str, path: str, *, query: str = "", body: Any = None, media: str = "") -> Connection:
-        """Ask the server for something."""
+    def connect(
+        self, who: str, method: str, path: str, *, query: str = "", body: Any = None, media: str = "", tenant: str = ""
+    ) -> Connection:
+        """Ask the server for something; as the administrator of a tenant, if one is given."""
         process = self._process
-        if process is None or process.app is None or not self.is_up:
+        app = process and (process.tenant_app if tenant else process.app)
+        if process is None or app is None or not self.is_up:
             raise Lost
         is_direct = self._random.random() < 0.5
         connection = Connection(method, path, query, body=body, media=media or "application/json", is_direct=is_direct)
         context = self._context(process)
-        context.run(ACTOR.set, who)
-        task = self._loop.create_task(process.app(connection.scope, connection.receive, connection.send), context=context)
+        connection.scope["tenant"] = tenant
+        context.run(ACTOR.set, f"{ADMINISTRATOR_OF}{tenant}" if tenant else who)
+        task = self._loop.create_task(app(connection.scope, connection.receive, connection.send), context=context)
         connection.task = task
         process.connections[connection] = None
         process.requests[task] = None
@@ -135,9 +144,9 @@ class Machine:
         task.add_done_callback(ended)
         return connection
 
-    async def ask(self, who: str, method: str, path: str, *, query: str = "", body: Any = None, media: str = "") -> Answer:
+    async def ask(self, who: str, method: str, path: str, **how: Any) -> Answer:
         """Returns the server's response. Raises `Lost` if there is none."""
-        return await self.connect(who, method, path, query=query, body=body, media=media).answer()
+        return await self.connect(who, method, path, **how).answer()
 
     async def _boot(self) -> Process:
         buffer = WatchBuffer(events=self._faults.rates.buffer)
@@ -177,6 +186,8 @@ class Machine:
                 for one in (api, *others):  # each as if it were the only one that leads
                     await one.kinds.refresh(now=one.timestamp())
                     await stack.enter_async_context(manager.run_all(one, clock, self._faults.rates.controllers))
+                if self._faults.rates.tenant_users:
+                    process.tenant_app = await stack.enter_async_context(tenant_app(api))
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:

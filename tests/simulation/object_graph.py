@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
+from simulation import tenants
 from simulation.history import Change, Reference, Version
 from simulation.kinds import KINDS
 
@@ -30,7 +31,7 @@ class ObjectGraph:
         self.defined: set[str] = set()  # keys of all CRDs that ever existed
         self.has_settled: set[str] = set()  # uids of objects that were ever waiting or orphaning
         self.late: set[tuple[str, str]] = set()  # uids of dependents that were added to a waiting owner, and the owner's uid
-        self._kinds = {(one.api_version, one.kind): one for one in KINDS}
+        self._kinds = {(one.api_version, one.kind): one for one in (*KINDS, *tenants.KINDS, tenants.BINDING)}
         self._dependents: dict[str, dict[str, None]] = {}
 
     def apply(self, change: Change) -> None:

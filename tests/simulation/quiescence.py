@@ -13,6 +13,7 @@ from probate.server.storage import index_entries
 from probate.store.sqlite.store import SqliteStore
 from simulation.history import COLLECTORS, History, Version
 from simulation.object_graph import ObjectGraph, OwnerState
+from simulation.tenants import TENANT
 
 _DOUBT = {OwnerState.UNKNOWN, OwnerState.PRESUMED_DEAD, OwnerState.OUT_OF_REACH}
 _PODS = "objects/pods/"
@@ -43,7 +44,7 @@ def _excused(world: ObjectGraph, damaged: Collection[str]) -> set[str]:
     """Returns the keys that may remain: an object with an unresolvable owner is kept, and holds the owners that it blocks.
 
     A dependent that was added to a waiting owner is left alone as long as something else holds that owner. A damaged object stays,
-    with its dependents; it holds its orphaning owners, its namespace and its CRD.
+    with its dependents; it holds its orphaning owners, its namespace, its CRD and its tenant.
     """
     excused = {
         key for key, found in world.objects.items() if not found.is_deleting and _DOUBT & set(world.owner_states(found).values())
@@ -74,6 +75,7 @@ def _held_by_damage(world: ObjectGraph, damaged: Collection[str]) -> Iterator[st
         yield from (owner for owner in world.owners(found) if world.objects[owner].is_orphaning)
         if (namespace := f"{_NAMESPACES}{found.metadata.namespace}") in world.objects:
             yield namespace
+        yield from (tenant for name in {found.tenant} if (tenant := TENANT.key("", name)) in world.objects)
 
 
 def _waits_only(found: Version) -> bool:
@@ -115,10 +117,10 @@ def _is_active(pod: dict[str, Any]) -> bool:
     return not is_over and "deletionTimestamp" not in pod["metadata"]
 
 
-def wrong_index_entries(history: History, store: SqliteStore) -> list[str]:
+def wrong_index_entries(history: History, store: SqliteStore, of_tenants: set[str]) -> list[str]:
     """Returns the index entries that are missing, or should not exist."""
     there = {key for (key,) in store.database.reader.execute("SELECT key FROM entry")}
-    expected = {
+    expected = of_tenants | {
         entry
         for key, (_, value) in history.values.items()
         if not key.startswith("objects/positions.probate.dev/")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from probate.controllers import registry
 from simulation.history import COLLECTORS, FOREGROUND, Change, Version
 from simulation.object_graph import ObjectGraph, OwnerState, reaches
+from simulation.tenants import TenantRules
 
 COLLECTOR = registry.COLLECTOR
 SCOPE_CONTROLLERS = (registry.NAMESPACES, registry.CUSTOM_RESOURCE_DEFINITIONS)
@@ -20,9 +21,11 @@ class Rules:
     def __init__(self, world: ObjectGraph, damaged: Collection[str]) -> None:
         self._world = world
         self._damaged = damaged
+        self._tenants = TenantRules(world.objects)
 
     def broken_by(self, change: Change, actor: str) -> Iterator[str]:
         """Describes the rules that the change breaks."""
+        yield from self._tenants.broken_by(change, actor)
         if change.before is None:
             yield from self._created(change)
             return

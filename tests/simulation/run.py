@@ -10,7 +10,7 @@ import random
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from probate.store import damaged_objects
 from simulation import kinds, quiescence
@@ -21,9 +21,12 @@ from simulation.judge import Judge, Violation
 from simulation.known_objects import KnownObject
 from simulation.machine import Machine
 from simulation.scope_user import NAMESPACES
+from simulation.tenant_user import TenantUser
 from simulation.users import User
 from simulation.virtual_loop import VirtualLoop
 from simulation.watchers import Watcher
+
+_User = TypeVar("_User", User, TenantUser)
 
 QUIET_SECONDS = 20.0
 """The system is quiescent when nothing but heartbeats was written for so long."""
@@ -103,7 +106,8 @@ class Run:
         for number in range(rates.watchers):
             self._watchers.append(self._watcher(f"watcher-{number}"))
             self._start(self._watchers[-1].run())
-        users = [self._user(f"user-{number}", known) for number in range(rates.clients)]
+        users: list[User | TenantUser] = [self._user(f"user-{number}", known) for number in range(rates.clients)]
+        users += [self._user(f"tenant-user-{number}", known, TenantUser) for number in range(rates.tenant_users)]
         await self._prepare()
         await asyncio.gather(self._trouble(), *self._damaging(), *(user.run(self._goes_on) for user in users))
         await self._settle()
@@ -148,9 +152,9 @@ class Run:
         replicas = {"metadata": {"name": LAST}, **kinds.body(kinds.REPLICAS, is_bound=False)}
         await self._create(kinds.REPLICAS.path(LAST), replicas)
 
-    def _user(self, name: str, known: deque[KnownObject]) -> User:
+    def _user(self, name: str, known: deque[KnownObject], make: type[_User] = User) -> _User:  # type: ignore[assignment]
         pace = self._faults.rates.pace
-        return User(name, self._machine, self._judge, known=known, pace=pace, seed=self._seed, log=self._log)
+        return make(name, self._machine, self._judge, known=known, pace=pace, seed=self._seed, log=self._log)
 
     def _watcher(self, name: str) -> Watcher:
         kind = self._rng.choice(kinds.KINDS)
@@ -202,7 +206,7 @@ class Run:
             undone += quiescence.wrong_replica_counts(judge.history, judge.world)
         if undone:
             raise Violation("at rest, " + "; ".join(undone))
-        wrong = quiescence.wrong_index_entries(judge.history, store)
+        wrong = quiescence.wrong_index_entries(judge.history, store, judge.tenants.entries)
         if wrong:
             raise Violation(f"index entries are wrong: {wrong}")
         for watcher in self._watchers:

@@ -21,7 +21,7 @@ from simulation.scope_user import NAMESPACES, ScopeUser
 HOLD = "sim.example.com/hold"
 NAMES = ("one", "two", "three", "four", "five", "six")
 
-_FINALIZERS = (
+FINALIZERS = (
     (),
     (),
     (),
@@ -34,7 +34,7 @@ _FINALIZERS = (
     (HOLD, "foregroundDeletion"),
     ("orphan", HOLD),
 )
-_POLICIES: tuple[dict[str, Any], ...] = (
+POLICIES: tuple[dict[str, Any], ...] = (
     {},
     {"propagationPolicy": "Background"},
     {"propagationPolicy": "Foreground"},
@@ -116,7 +116,7 @@ class User:
         owners = self._memory.owners(namespace)
         if owners:
             meta["ownerReferences"] = owners
-        finalizers = self._rng.choice(_FINALIZERS)
+        finalizers = self._rng.choice(FINALIZERS)
         if finalizers:
             meta["finalizers"] = finalizers
         await self._add(kind, namespace, {"metadata": meta, **kinds.body(kind, is_bound=self._rng.random() < 0.3)})
@@ -132,12 +132,12 @@ class User:
         target = self._memory.some()
         if target is None:
             return
-        body = dict(self._rng.choice(_POLICIES))
+        body = dict(self._rng.choice(POLICIES))
         if self._rng.random() < 0.3:
             body["preconditions"] = {"uid": target.uid}
         await self._client.write("DELETE", target, body=body)
         if self._rng.random() < 0.15:  # and again, with another policy
-            await self._client.write("DELETE", target, body=self._rng.choice(_POLICIES))
+            await self._client.write("DELETE", target, body=self._rng.choice(POLICIES))
 
     async def _create_late_dependents(self) -> None:
         """Creates dependents of an owner while it is being deleted."""
@@ -215,7 +215,7 @@ class User:
     async def _finalize(self) -> None:
         target = self._memory.some()
         if target is not None:
-            await self._change(target, {"finalizers": self._rng.choice(_FINALIZERS) or None})
+            await self._change(target, {"finalizers": self._rng.choice(FINALIZERS) or None})
 
     async def _change(self, target: KnownObject, meta: dict[str, Any]) -> None:
         """Changes metadata by a patch, or by an update after a read."""
@@ -246,4 +246,4 @@ class User:
     async def _delete_many(self) -> None:
         kind = self._rng.choice((kinds.CONFIG, kinds.SECRET, kinds.THING))
         path = kind.path(self._rng.choice(NAMESPACES))
-        self._judge.sane(await self._client.ask("DELETE", path, body=self._rng.choice(_POLICIES)))
+        self._judge.sane(await self._client.ask("DELETE", path, body=self._rng.choice(POLICIES)))

@@ -8,6 +8,7 @@ moment, so a moment passes here between any two: an object with an owner that do
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,7 +47,9 @@ class NamedObject:
 class Cluster(Protocol):
     """A server on a virtual clock, or a tenant of one."""
 
-    async def request(self, method: str, path: str, body: Any = None, **options: Any) -> Response: ...
+    async def request(
+        self, method: str, path: str, body: Any = ..., *, query: Mapping[str, Any] | None = ..., media: str = ...
+    ) -> Response: ...
 
     async def settle(self) -> None: ...
 

@@ -118,7 +118,8 @@ def value_of(key: str, number: int, labels: dict[str, str] | None = None) -> byt
     resource, namespace, name = object_keys.parse(key)
     metadata: dict[str, Any] = {"name": name, "labels": {"number": str(number), **(labels or {})}}
     owners = [("a.com/v1", "Foo"), ("z.com/v1", "Job"), ("shared.io/v1", "Bar")]
-    metadata["ownerReferences"] = [{"apiVersion": version, "kind": kind, "name": "x", "uid": "u"} for version, kind in owners]
+    if resource != "persistentvolumes":
+        metadata["ownerReferences"] = [{"apiVersion": version, "kind": kind, "name": "x", "uid": "u"} for version, kind in owners]
     if namespace:
         metadata["namespace"] = namespace
     object_: dict[str, Any] = {"metadata": metadata}
@@ -126,6 +127,8 @@ def value_of(key: str, number: int, labels: dict[str, str] | None = None) -> byt
         object_["spec"] = {"priorityClassName": "own", "text": "111111-own"}
     if resource == "persistentvolumeclaims":
         object_["spec"] = {"storageClassName": "own", "volumeName": "v"}
+    if resource == "persistentvolumes" and (owner := metadata["labels"].get(tenants.TENANT_LABEL)):
+        object_["spec"] = {"claimRef": {"kind": "PersistentVolumeClaim", "namespace": f"{owner}-web", "name": "c"}}
     if resource == CRDS:
         plural, _, group = name.partition(".")
         object_["spec"] = {"group": group, "names": {"plural": plural}}
@@ -138,4 +141,5 @@ def entries_of(key: str, uid: str) -> list[str]:
     """Returns index entries of all families for an object."""
     namespace = key.split("/")[2]
     about = [f"owned/{uid}/{namespace}", f"blocking/{uid}/{namespace}", f"waiting/{uid}", "since/2026"]
-    return [f"{each}/{key}" for each in [*about, "custom/Job.z.com", "custom/Bar.shared.io"]]
+    kinds = ["custom/Job.z.com", "custom/Bar.shared.io"] if "persistentvolumes" not in key else []  # those of its owners
+    return [f"{each}/{key}" for each in [*about, *kinds]]

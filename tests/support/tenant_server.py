@@ -29,6 +29,7 @@ from probate.store.sqlite.store import open_memory
 from probate.tenants import context_factory
 from probate.tenants.context_factory import ContextFactory
 from probate.tenants.per_tenant import PerTenant
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.tenant_contexts import TenantContexts
 from support.in_process_server import Response
 from support.rbac_server import RBAC, RbacServer, running_with_rbac
@@ -71,6 +72,7 @@ class TenantServer(RbacServer):
     per_tenant: PerTenant
     contexts: TenantContexts
     factory: ContextFactory
+    quotas: TenantQuotas
     tenant_app: App
 
     async def create_tenant(self, tenant: str) -> str:
@@ -170,11 +172,15 @@ async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **opti
         server.__class__ = TenantServer
         assert isinstance(server, TenantServer)
         server.users, server.per_tenant = TenantUsers(server.store), PerTenant()
-        server.factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install)
+        server.quotas = admission_plugins.install_tenant_quotas(server.api)
+        server.factory = context_factory.new_factory(
+            server.api, catalog.load(), install=admission_plugins.install, quotas=server.quotas
+        )
         server.contexts = TenantContexts(server.api, lambda: server.factory, users=server.users, per_tenant=server.per_tenant)
+        admission_plugins.install_tenant_admission(server.api, server.contexts)
         server.per_tenant.register(server.users.evict)
         server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts)
-        async with server.contexts.serving():
+        async with server.quotas.following(), server.contexts.serving():
             for tenant in ids:
                 await server.create_tenant(tenant)
             yield server

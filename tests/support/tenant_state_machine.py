@@ -170,7 +170,7 @@ class TenantMachine(stateful.RuleBasedStateMachine):
     def txn(self, tenant: str, key: str, *, deletes: bool, entries: list[int], guards: list[int]) -> Txn:
         record = self.models[tenant].read(key)
         possible = tenant_objects.entries_of(key, f"u-{tenant}")
-        chosen = [possible[number] for number in entries]
+        chosen = [entry for number, entry in enumerate(possible) if number in entries]
         made = [self.guard(tenant, number) for number in guards]
         self.number += 1
         if record is None:
@@ -328,6 +328,8 @@ def owner_of(value: bytes | None) -> str:
 def with_owner(value: bytes, owner: str) -> bytes:
     object_ = orjson.loads(value)
     object_["metadata"]["labels"][tenants.TENANT_LABEL] = owner
+    if "spec" in object_:
+        object_["spec"]["claimRef"]["namespace"] = f"{owner}-web"
     return orjson.dumps(object_)
 
 
@@ -335,5 +337,7 @@ def without_owner(value: bytes | None) -> bytes | None:
     if value is None:
         return None
     object_ = orjson.loads(value)
-    object_["metadata"]["labels"].pop(tenants.TENANT_LABEL, None)
+    owner = object_["metadata"]["labels"].pop(tenants.TENANT_LABEL, None)
+    if owner is not None and "spec" in object_:
+        object_["spec"]["claimRef"]["namespace"] = "web"
     return orjson.dumps(object_)

@@ -33,28 +33,32 @@ class IndexedStore:
         self._store = store
         limits = store.limits
         self.limits = msgspec.structs.replace(limits, entries=limits.entries - 2)
+        self._entries: dict[str, list[str]] = {}  # as added, because the values of deleted objects are not known
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def commit(self, txn: Txn) -> CommitResult:
-        return await self._store.commit(_with_entries(txn))
+        return await self._store.commit(self._with_entries(txn))
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[CommitResult]:
-        return await self._store.commit_many([_with_entries(txn) for txn in txns])
+        return await self._store.commit_many([self._with_entries(txn) for txn in txns])
+
+    def _with_entries(self, txn: Txn) -> Txn:
+        if txn.value is None:
+            entries = self._entries.get(txn.key) or _entries_of(txn)
+            return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *entries))
+        if txn.expected_revision != NO_REVISION:
+            return txn
+        self._entries[txn.key] = _entries_of(txn)
+        return msgspec.structs.replace(txn, add_entries=(*txn.add_entries, *self._entries[txn.key]))
 
 
-def _with_entries(txn: Txn) -> Txn:
-    entries = tuple(tenants.content_entry(tenant, txn.key) for tenant in sorted(_ids_in(txn)))
-    if txn.value is None:
-        return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *entries))
-    return msgspec.structs.replace(txn, add_entries=(*txn.add_entries, *entries)) if txn.expected_revision == NO_REVISION else txn
-
-
-def _ids_in(txn: Txn) -> set[str]:
+def _entries_of(txn: Txn) -> list[str]:
     parts = txn.key.split("/")
     found = {tenants.id_in_name(part) for part in (parts[1].partition(".")[2], *parts[2:4], parts[-1].partition(".")[2])}
-    return {*found, shared_objects.tenant_of(txn.value or b"")} - {""}
+    owners = {*found, shared_objects.tenant_of(txn.value or b"")} - {""}
+    return [tenants.content_entry(tenant, txn.key) for tenant in sorted(owners)]
 
 
 class Cluster(NamedTuple):

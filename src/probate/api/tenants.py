@@ -13,6 +13,7 @@ transaction adds that creates the object and the one removes that deletes it (AD
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from probate.api import object_keys
 from probate.api.gvk import GroupResource
@@ -27,10 +28,14 @@ TENANTS_RANGE = object_keys.resource_range(TENANTS)
 
 FINALIZER = "kubezoo.io/tenant"
 """Keeps a Tenant until nothing of it is left. Only the transaction that finds the tenant empty removes it."""
+OPEN_ENTRIES, CONTENT_ENTRIES = "tenant-open/", "tenant/"
+"""The ranges of the index entries of all tenants."""
 TENANT_LABEL = "kubezoo.io/tenant"
 """The label that each object of a tenant has in the physical view. Its value is the tenant's id."""
 SHARED_LABEL = "kubezoo.io/shared"
 """With the value `true`: tenants see this cluster-scoped object of the platform, and may use but not change it."""
+READY = "Ready"
+"""The condition of a Tenant that says whether it has what every tenant has, and can be used."""
 
 ID_LENGTH = 6
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{4}[a-z0-9]")
@@ -78,22 +83,22 @@ def tenant_key(tenant: str) -> Key:
 
 def open_entry(tenant: str) -> str:
     """Returns the index entry that exists as long as objects can be created in the tenant."""
-    return f"tenant-open/{tenant}"
+    return f"{OPEN_ENTRIES}{tenant}"
 
 
 def content_range(tenant: str) -> str:
     """Returns the range of the entries of all objects of a tenant."""
-    return f"tenant/{tenant}/"
+    return f"{CONTENT_ENTRIES}{tenant}/"
 
 
 def resource_content_range(tenant: str, resource: GroupResource | str) -> str:
     """Returns the range of the entries of a tenant's objects of one resource. `resource` is physical."""
-    return f"tenant/{tenant}/{object_keys.resource_range(resource)}"
+    return f"{CONTENT_ENTRIES}{tenant}/{object_keys.resource_range(resource)}"
 
 
 def content_entry(tenant: str, key: str) -> str:
     """Returns the entry of one object of a tenant."""
-    return f"tenant/{tenant}/{key}"
+    return f"{CONTENT_ENTRIES}{tenant}/{key}"
 
 
 def tenant_of(object_: Object) -> str:
@@ -114,3 +119,17 @@ def applies_to(object_: Object, tenant: str) -> bool:
     """
     owner = tenant_of(object_)
     return owner == tenant or (not owner and is_shared(object_))
+
+
+def terminating_conditions(conditions: Sequence[Object], now: str) -> list[Object]:
+    """Returns the conditions of a Tenant that is being deleted: it is not Ready. Others stay as they are."""
+    ready = next((condition for condition in conditions if condition.get("type") == READY), {})
+    since = ready.get("lastTransitionTime") if ready.get("status") == "False" else None
+    terminating = {
+        "type": READY,
+        "status": "False",
+        "lastTransitionTime": since or now,
+        "reason": "Terminating",
+        "message": "The tenant is being deleted, and nothing can be created in it",
+    }
+    return [*(condition for condition in conditions if condition.get("type") != READY), terminating]

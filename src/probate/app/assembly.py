@@ -52,9 +52,13 @@ from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.tenants import context_factory  # loaded late: `probate.app.startup`
-from probate.tenants.ownership import audit  # loaded late
+from probate.tenants.ownership import (
+    audit,  # loaded late
+    periodic_audit,
+)
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from probate.tenants.per_tenant import PerTenant
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.tenant_contexts import TenantContexts
 
 log = logging.getLogger(__name__)
@@ -124,11 +128,14 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 str if secure is None else secure.tls.client_ca_bundle,
             )
             async with _auditing(settings, context), _current_credentials(settings, secure, url):
-                contexts = _tenant_contexts(settings, context, authenticator)
+                quotas = admission_plugins.install_tenant_quotas(context)
+                contexts = _tenant_contexts(settings, context, authenticator, quotas=quotas)
                 app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
+                    quotas.following(),
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
                     contexts.serving(),
+                    periodic_audit.auditing(store, clock, metrics),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
                     if registry.SIMULATED_NODES in controllers and not settings.has_shared_store:
@@ -203,16 +210,19 @@ def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContex
     )
 
 
-def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator) -> TenantContexts:
+def _tenant_contexts(
+    settings: Settings, context: ServerContext, authenticator: RequestAuthenticator, *, quotas: TenantQuotas
+) -> TenantContexts:
     """Returns the contexts of tenants. Nothing is made for them before a tenant's user sends a request."""
     install, per_tenant = functools.partial(admission_plugins.install, enabled=settings.admission), PerTenant()
     contexts = TenantContexts(
         context,
-        lambda: context_factory.new_factory(context, catalog.load(), install=install),
+        lambda: context_factory.new_factory(context, catalog.load(), install=install, quotas=quotas),
         users=authenticator.tenants,
         per_tenant=per_tenant,
     )
     per_tenant.register(authenticator.tenants.evict)
+    admission_plugins.install_tenant_admission(context, contexts)
     return contexts
 
 

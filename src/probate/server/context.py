@@ -24,6 +24,7 @@ from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authn.token_authenticator import TokenAuthenticator, reject_all_tokens
 from probate.server.authz.authorizer import Authorizer
+from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.codec.responses import ResponseEncoder
 from probate.server.codec.version_conversion import VersionConverter
@@ -35,12 +36,12 @@ from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.objects.scope_guards import ScopeGuards
 from probate.server.objects.server_events import WarningEvents
 from probate.server.objects.service_allocation import ServiceAllocator
-from probate.server.objects.tenancy import NoTenancy, Tenancy
 from probate.server.objects.write import ObjectWriter
 from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
 from probate.server.shared_services import SharedServices
+from probate.server.storage.tenancy import NoTenancy, Tenancy
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store
@@ -146,7 +147,7 @@ class ServerContext:
         self.audit: Final = services.audit
         # How to reach the services that webhook configurations name.
         self.webhook_services: Final[Services] = {} if webhook_services is None else webhook_services
-        self.webhook_client: Final = services.webhook_client
+        self.webhook_client: Final = services.webhook_client.with_own_limit() if shared else services.webhook_client
         converter = Converter(self.webhook_client, self.webhook_services, new_uid=new_uid, offloader=self.offloader)
         self.version_converter: Final = VersionConverter(store, kinds, webhooks=converter, offloader=self.offloader)
         self.responses: Final = ResponseEncoder(kinds, clock)
@@ -157,7 +158,7 @@ class ServerContext:
             store,
             offloader=self.offloader,
             classes=self.admission.priority,
-            owner_permissions=owner_permissions,
+            blocking=BlockOwnerDeletion(self.authorizer, kinds, store, mode=owner_permissions, tenancy=self.tenancy),
             owner_warnings=owner_warnings,
         )
         self.writer: Final = ObjectWriter(

@@ -102,7 +102,7 @@ async def test_shared_object_exists_for_a_create_and_cannot_be_changed(cluster: 
         with pytest.raises(errors.Forbidden, match=r'storageclasses.storage.k8s.io "fast" belongs to the platform'):
             await view.commit(txn)
         with pytest.raises(errors.Forbidden):
-            await view.commit_many([contract.create("objects/pods/web/p", b"1"), txn])
+            await view.commit_many([contract.create("objects/pods/web/p", named("p")), txn])
     assert await view.read("objects/pods/web/p") is None
     assert (await cluster.physical.read(FAST)).revision == revision
 
@@ -191,14 +191,15 @@ async def test_sharing_a_crd_ends_the_watches_of_its_objects_and_of_everything(f
         for task in tasks[:2]:
             with pytest.raises(errors.Gone, match="what the platform shares has changed"):
                 await task
-        created = await steps.create(view, "objects/pods/web/p", b"1")
+        created = await steps.create(view, "objects/pods/web/p", named("p"))
         assert [event.revision for event in await tasks[2]] == [created]
 
 
 async def test_lists_are_not_taken_for_unchanged_when_a_crd_becomes_shared(followed: Cluster) -> None:
     """The objects of the resource are then others, although nothing was written to them."""
     view, prefix = followed.view(), "objects/bars.b.com/"
-    assert view.unchanged_since(prefix) is not None
+    for physical in ("objects/bars.111111-b.com/", "objects/bars.b.com/111111-"):
+        assert followed.physical.unchanged_since(physical) is not None  # it is tracked from now on
     await steps.create(followed.physical, "objects/pods/default/p")
     listed = (await view.scan(prefix, limit=1)).revision
     shared = await steps.create(followed.physical, f"{CRDS}/bars.b.com", crd("bars.b.com", **SHARED))
@@ -213,5 +214,26 @@ async def test_platform_object_hides_one_of_the_tenant_with_the_same_name(follow
     shared = await steps.create(followed.physical, FAST, named(FAST, **SHARED))
     assert await view.read(FAST) == Record(FAST, named(FAST, **SHARED), shared)
     assert [record.revision for record in await steps.records(view, f"{CLASSES}/")] == [shared]
-    await steps.delete(followed.physical, FAST, shared)
-    assert await view.read(FAST) == Record(FAST, named(FAST), own)
+    async with view.watch(f"{CLASSES}/", after=shared) as watch:
+        taking = asyncio.create_task(steps.take_events(watch, 1))
+        await asyncio.sleep(0)
+        changed = await steps.update(followed.physical, f"{CLASSES}/111111-fast", named("111111-fast", colour="red"), revision=own)
+        await steps.wait_until(view, lambda: watch.revision >= changed)
+        last = await steps.delete(followed.physical, FAST, shared)
+        assert await taking == [Event(last, FAST, None, Record(FAST, named(FAST, **SHARED), shared))]
+    assert await view.read(FAST) == Record(FAST, named(FAST, colour="red"), changed)
+
+
+async def test_shared_crd_hides_the_objects_of_a_crd_of_the_tenant_with_the_same_name(followed: Cluster) -> None:
+    view, key = followed.view(), "objects/bars.b.com/web/x"
+    value = orjson.dumps({"metadata": {"name": "x", "namespace": "web"}})
+    own = await steps.commit(view, contract.create(key, value, add_entries=[f"since/2026/{key}"]))
+    await steps.create(followed.physical, f"{CRDS}/bars.b.com", crd("bars.b.com", **SHARED))
+    assert await steps.list_keys(view, "objects/bars.b.com/") == []
+    assert await steps.list_keys(view, "since/") == []
+    await steps.update(followed.physical, "objects/bars.111111-b.com/111111-web/x", value, revision=own)
+    after = await view.revision()
+    seen = await steps.create(view, key, value)
+    assert [event.revision for event in await steps.collect_events(view, "objects/", after=own, last=seen)][-1:] == [seen]
+    assert await view.read(key) == Record(key, value, seen)
+    assert after < seen

@@ -95,12 +95,12 @@ class TestView:
         assert annotations == {f"tenant.kubezoo.io/{name}": value for name, value in shown.items()}
         assert not [name for name in physical["annotations"] if name.startswith("tenant")]
 
-    async def test_request_limits_know_users_of_the_same_name_apart(self, server: TenantServer) -> None:
+    async def test_request_limits_know_tenants_apart(self, server: TenantServer) -> None:
         limits = RequestLimits(server.api.limit_log, max_connections=40, max_in_flight=1)
         server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts, request_limits=limits)
         async with server.watching(ADMIN, CONFIG_MAPS), server.watching(OTHER, CONFIG_MAPS):
-            held = [limits._long_running.count(name) for name in ("111111-admin", "222222-admin", "admin")]
-        assert held == [1, 1, 0]
+            held = [limits._long_running.count(name) for name in ("tenant 111111", "tenant 222222", "111111-admin", "admin")]
+        assert held == [1, 1, 0, 0]
 
     async def test_metrics_have_no_kinds_of_tenants(self, server: TenantServer) -> None:
         await server.create_crd(ADMIN, "foos.a.com")

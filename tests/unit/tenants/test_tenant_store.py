@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
 
 import orjson
 import pytest
@@ -12,13 +13,15 @@ from probate.api import tenants
 from probate.api.catalog import Catalog, Resource
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import Absent, DamagedRecord, EmptyRange, Guard, Record, Revision, Unchanged
+from probate.store.contract import Absent, DamagedRecord, EmptyRange, Guard, ReadResult, Record, Revision, Unchanged
+from probate.tenants.store_view.tenant_store import TenantStore
 from support import store_operations as steps
 from support import tenant_stores
 from support.tenant_stores import Cluster
 
 POD = "objects/pods/web/p"
 NAMESPACE = "objects/namespaces/-/web"
+NAMED = b'{"metadata":{"name":"x"}}'
 CRDS = "objects/customresourcedefinitions.apiextensions.k8s.io/-"
 
 
@@ -46,7 +49,7 @@ async def test_object_is_stored_under_the_physical_names_with_the_label_and_read
 
 async def test_objects_of_another_tenant_and_of_the_platform_are_absent(cluster: Cluster) -> None:
     for key in ("objects/pods/222222-web/p", "objects/pods/web/p", "objects/namespaces/-/222222-web", "objects/namespaces/-/web"):
-        await steps.create(cluster.physical, key, b"{}")
+        await steps.create(cluster.physical, key, NAMED)
     view = cluster.view()
     assert await view.read_many([POD, NAMESPACE, "objects/pods/222222-web/p"]) == [None, None, None]
     assert await view.read(POD) is None
@@ -66,7 +69,7 @@ async def test_name_that_begins_with_the_id_gets_the_prefix_all_the_same(cluster
 
 async def test_failed_guards_are_those_that_the_tenant_stated(cluster: Cluster) -> None:
     view = cluster.view()
-    there = await steps.create(view, NAMESPACE, b"{}")
+    there = await steps.create(view, NAMESPACE, NAMED)
     await steps.create(view, POD, pod())
     guards: list[Guard] = [
         Unchanged(NAMESPACE, there),
@@ -153,6 +156,65 @@ async def test_crds_are_listed_in_the_order_of_the_tenants_names_at_every_revisi
     assert orjson.loads(stored.value)["spec"] == {"group": "111111-a.com"}
 
 
+async def test_object_that_changes_while_the_index_is_read_is_listed_as_it_was(cluster: Cluster) -> None:
+    """A list reads first the index, and then the objects: in between, one is changed and another one deleted."""
+    view = cluster.view()
+    keys = [f"{CRDS}/{name}.a.com" for name in ("bars", "foos")]
+    revisions = [await steps.create(view, key, b'{"metadata":{"name":"x.a.com"}}') for key in keys]
+    changing: Any = ChangesBetween(cluster.physical)
+
+    async def change() -> None:
+        await steps.update(cluster.physical, f"{CRDS}/bars.111111-a.com", NAMED, revision=revisions[0])
+        await steps.delete(cluster.physical, f"{CRDS}/foos.111111-a.com", revisions[1])
+
+    changing.change = change
+    page = await TenantStore(changing, "111111", cluster.platform).scan(f"{CRDS}/", limit=10)
+    assert [(record.key, record.revision) for record in page.records] == list(zip(keys, revisions, strict=True))
+    assert page.revision == revisions[1]
+
+
+class ChangesBetween:
+    """A store that changes once, before several records are read."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.change: Callable[[], Awaitable[None]] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def read_many(self, keys: Sequence[str]) -> list[ReadResult]:
+        change, self.change = self.change, None
+        if change is not None:
+            await change()
+        found: list[ReadResult] = await self._store.read_many(keys)
+        return found
+
+
+async def test_everything_at_a_past_revision_includes_resources_that_are_gone(cluster: Cluster) -> None:
+    view = cluster.view()
+    crd = await steps.create(view, f"{CRDS}/foos.a.com", b'{"metadata":{"name":"foos.a.com"}}')
+    key = "objects/foos.a.com/-/x"
+    created = await steps.create(view, key, b'{"metadata":{"name":"x"}}')
+    await steps.delete(view, key, created)
+    await steps.delete(view, f"{CRDS}/foos.a.com", crd)
+    assert [record.key for record in await steps.records(view, "objects/", at=created)] == [f"{CRDS}/foos.a.com", key]
+    assert await steps.list_keys(view, "objects/") == []
+
+
+@pytest.mark.parametrize("tenant", ["111111", "zebra1"])
+async def test_entries_are_in_the_order_of_the_tenants_keys(cluster: Cluster, tenant: str) -> None:
+    """Whether the resources of the tenant are before or behind those of the platform with the same plural in the physical order."""
+    view = cluster.view(tenant)
+    keys = [f"objects/jobs.{group}/web/{name}" for group in ("a.com", "batch", "z.com") for name in ("x", "y")]
+    for key in reversed(keys):
+        await steps.commit(view, contract.create(key, NAMED, add_entries=[f"owned/u/web/{key}", f"since/2026/{key}"]))
+    for prefix in ("owned/u/web/", "since/2026/"):
+        for size in (1, 2, 5, 6):
+            assert [record.key for record in await steps.records(view, prefix, size=size)] == [prefix + key for key in keys]
+        assert await view.count(prefix, after=prefix + keys[2]) == 3
+
+
 async def test_crd_of_a_built_in_resource_is_refused(cluster: Cluster) -> None:
     """It has the same name in both views, so it would be the platform's."""
     with pytest.raises(errors.Forbidden, match="belongs to the platform"):
@@ -179,10 +241,10 @@ async def test_name_that_is_too_long_with_the_prefix_is_invalid_in_the_tenants_t
     cluster: Cluster, key: str, limit: int
 ) -> None:
     view = cluster.view()
-    await steps.create(view, key.format("n" * limit), b"{}")
+    await steps.create(view, key.format("n" * limit), NAMED)
     name = "n" * (limit + 1)
     with pytest.raises(errors.Invalid) as caught:
-        await view.commit(contract.create(key.format(name), b"{}"))
+        await view.commit(contract.create(key.format(name), NAMED))
     [cause] = caught.value.details.causes
     reported = limit + len("foos.") if key.startswith(CRDS) else limit
     assert (cause.field, cause.message) == ("metadata.name", f"Too long: may not be more than {reported} bytes")
@@ -271,7 +333,7 @@ async def test_entries_of_other_tenants_for_the_same_owner_are_not_seen(cluster:
 
 
 async def test_addresses_and_ports_of_services_are_unique_among_tenants(cluster: Cluster) -> None:
-    txn = contract.create("objects/services/web/s", b"{}", add_entries=["ip/10.0.0.1"], guards=[Absent("ip/10.0.0.1")])
+    txn = contract.create("objects/services/web/s", NAMED, add_entries=["ip/10.0.0.1"], guards=[Absent("ip/10.0.0.1")])
     await steps.commit(cluster.view(), txn)
     assert await steps.failed_guards(cluster.view("222222"), txn) == (Absent("ip/10.0.0.1"),)
     assert await steps.list_keys(cluster.view("222222"), "ip/") == ["ip/10.0.0.1"]

@@ -58,6 +58,18 @@ async def test_volume_is_seen_by_its_tenant_among_the_others_and_by_nobody_else(
     assert await cluster.view("222222").read(KEY) is None
 
 
+@pytest.mark.parametrize("tenant", ["111111", "zebra1"])
+async def test_volume_of_the_platform_hides_one_of_the_same_name(cluster: Cluster, tenant: str) -> None:
+    view = cluster.view(tenant)
+    await steps.create(view, KEY, volume("pvc-1", "web"))
+    before = await view.revision()
+    revision = await steps.create(cluster.physical, KEY, provisioned(tenant))
+    for at in (None, revision):
+        assert [record.revision for record in await steps.records(view, "objects/persistentvolumes/", at=at)] == [revision]
+    assert [record.revision for record in await steps.records(view, "objects/persistentvolumes/", at=before)] == [before]
+    assert await view.read(KEY) == Record(KEY, volume("pvc-1", "web"), revision)
+
+
 async def test_volume_is_watched_from_its_creation_or_adoption(cluster: Cluster) -> None:
     """A volume of the platform becomes the tenant's when it is bound to the tenant's claim."""
     view = cluster.view()

@@ -53,7 +53,7 @@ async def test_batch_without_changes_of_the_tenant_is_neither_yielded_nor_offere
         taking = asyncio.ensure_future(anext(aiter(watch)))
         await asyncio.sleep(0)
         await steps.create(other, key, b'{"metadata":{"name":"foos.a.com"}}')
-        await steps.create(view, key, b"1")
+        await steps.create(view, key, pod("p"))
         assert [[event.key for event in batch] for batch in offered] == [[key]]
         assert not taking.done()
         watch.wake()
@@ -118,10 +118,10 @@ async def test_errors_of_a_watch_are_in_the_tenants_terms() -> None:
     async with view.watch("objects/pods/", after=start) as watch:
         taking = asyncio.ensure_future(anext(aiter(watch)))
         await asyncio.sleep(0)
-        first = await steps.create(view, "objects/pods/web/0", b"1")
+        first = await steps.create(view, "objects/pods/web/0", pod("p"))
         await taking
         for number in range(1, 5):
-            await steps.create(view, f"objects/pods/web/{number}", b"1")
+            await steps.create(view, f"objects/pods/web/{number}", pod("p"))
         with pytest.raises(errors.TooSlow, match="the watch of objects/pods/ fell behind") as caught:
             await steps.take_events(watch, 9)
         assert caught.value.revision == first

@@ -5,8 +5,8 @@ what creates other objects, then pods, then all the rest. Namespaces and CRDs wa
 tenant's users for everything else, so that a user can look at what remains and remove a finalizer. Nothing depends on the order:
 the tenant is closed, and is removed in a transaction that finds it empty.
 
-All content is deleted in the background, whatever its finalizers of the collector say. Namespaces and CRDs are only marked: their
-own controllers empty and remove them.
+All content is deleted in the background, whatever its finalizers of the collector say. Namespaces and CRDs are only marked,
+and lose these finalizers: their own controllers empty and remove them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from probate.api import tenants
-from probate.api.deletion import PropagationPolicy
+from probate.api.deletion import COLLECTOR_FINALIZERS, PropagationPolicy
 from probate.api.gvk import GroupResource
 from probate.api.ownership import ChangedKeys, Item
 from probate.controllers.namespaces import deletion_conditions, namespace_deletion
@@ -110,9 +110,13 @@ class Tenants:
 
 
 def is_due(item: Item) -> bool:
-    """Whether the object still has to be deleted."""
+    """Whether the object still has to be deleted.
+
+    A namespace or CRD that is being deleted is deleted again only to remove the collector's finalizers: in the foreground it would
+    wait for its dependents, and one of them may be the Tenant.
+    """
     if item.is_deleting and item.key.split("/", 2)[1] in _MARKED_ONLY:
-        return False
+        return not COLLECTOR_FINALIZERS.isdisjoint(item.meta.finalizers)
     return namespace_deletion.is_due(item)
 
 

@@ -40,7 +40,7 @@ class ClaimBinding:
     def _on_volume(self, old: Object | None, new: Object | None) -> None:
         for volume in (old, new):
             reference = volume_matcher.claim_of(volume) if volume is not None else {}
-            if reference.get("name"):
+            if reference.get("name") and reference.get("namespace"):
                 self.workers.add(NamespacedName(reference["namespace"], reference["name"]))
         if new is not None and not volume_matcher.claim_of(new):
             self._enqueue_unbound()

@@ -54,8 +54,12 @@ class PluginConfiguration:
         self._reading = asyncio.Lock()
 
     def subscribe(self, resource: GroupResource, listener: Listener, *, includes_tenants: bool = False) -> None:
-        """Subscribes a listener to the objects of a built-in resource, in the version v1."""
-        self._listeners.setdefault(resource, []).append(_Subscription(listener, includes_tenants))
+        """Subscribes a listener to the objects of a built-in resource, in the version v1. A late one is called at once."""
+        subscription = _Subscription(listener, includes_tenants)
+        self._listeners.setdefault(resource, []).append(subscription)
+        served = self._catalog().find(resource.group, "v1", resource.resource)
+        if served is not None and resource in self._cached:
+            self._call_listeners([subscription], served, self._cached[resource])
 
     def includes(self, resource: Resource) -> bool:
         """Returns whether a resource configures a plugin."""
@@ -84,14 +88,15 @@ class PluginConfiguration:
                 current |= {damaged.key: previous[damaged.key] for damaged in page.damaged_records if damaged.key in previous}
             self._cached[resource] = current
             if current != previous:
-                self._call_listeners(resource, served, current)
+                self._call_listeners(self._listeners[resource], served, current)
 
-    def _call_listeners(self, resource: GroupResource, served: Resource, current: dict[str, _CachedObject]) -> None:
+    @staticmethod
+    def _call_listeners(subscriptions: list[_Subscription], served: Resource, current: dict[str, _CachedObject]) -> None:
         objects = {key: cached.object for key, cached in current.items()}
         of_platform = objects
         if not served.is_namespaced:
             of_platform = {key: object_ for key, object_ in objects.items() if not tenants.tenant_of(object_)}
-        for listener, includes_tenants in self._listeners[resource]:
+        for listener, includes_tenants in subscriptions:
             listener(objects if includes_tenants else of_platform)
 
     async def watch(self, pause: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""ServerMetrics: requests, their durations, watches, and the number of stored objects, as shown on `/metrics`.
+"""ServerMetrics: requests, their durations, watches, and the numbers of stored objects and of tenants, as shown on `/metrics`.
 
 A metric that Kubernetes has under the same meaning has Kubernetes' name, so that its dashboards work. Recording a request costs one
 dictionary lookup: the request count is derived from the duration histogram.
@@ -12,13 +12,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from operator import add
 
-from probate.api import object_keys, timestamps
+import msgspec
+
+from probate.api import object_keys, tenants, timestamps
 from probate.core import errors
 from probate.core.clock import Clock
 from probate.core.metrics import Counter, Family, Histogram, LabelValues, Registry, histogram_family
 from probate.server.kind_registry import KindRegistry
 from probate.server.request import RequestInfo
 from probate.server.storage import index_entries, storage_keys
+from probate.store import pagination
 from probate.store.contract import Store
 
 DURATION_BUCKETS = (
@@ -48,6 +51,17 @@ _METHODS = {"create": "POST", "update": "PUT"}
 """Verbs that Kubernetes' metrics label with the HTTP method. All other verbs are their own label."""
 
 
+class _TenantStatus(msgspec.Struct):
+    phase: str = "Unknown"
+
+
+class _Tenant(msgspec.Struct):
+    status: _TenantStatus = msgspec.field(default_factory=_TenantStatus)
+
+
+_tenant = msgspec.json.Decoder(_Tenant)
+
+
 class ServerMetrics:
     """The metrics of one server."""
 
@@ -57,6 +71,7 @@ class ServerMetrics:
         self._revision: Mapping[LabelValues, float] = {}
         self._objects: Mapping[LabelValues, float] = {}
         self._waiting: Mapping[LabelValues, float] = {}
+        self._tenants: Mapping[LabelValues, float] = {}
         self._counted_at = -RECOUNT_SECONDS
         self.registry = registry
         registry.add(self._request_families)
@@ -65,6 +80,7 @@ class ServerMetrics:
         about = "The age of the oldest deletion that still waits for the collector to handle the object's dependents."
         registry.gauges("probate_gc_oldest_waiting_seconds", about, (), read=lambda: self._waiting)
         registry.gauges("apiserver_storage_objects", "Objects in the store.", ("resource",), read=lambda: self._objects)
+        registry.gauges("probate_tenants", "Tenants in each phase.", ("phase",), read=lambda: self._tenants)
 
     def record_request(self, method: str, info: RequestInfo | None, code: int, *, seconds: float) -> None:
         """Records a response. A watch is recorded when it begins."""
@@ -97,9 +113,10 @@ class ServerMetrics:
             self._waiting = {(): await _oldest_waiting(store, clock.now())}
             if now - self._counted_at >= RECOUNT_SECONDS:
                 self._counted_at = now
-                self._objects = await _count(store, kinds)
+                self._objects, self._tenants = await _count(store, kinds), await _count_tenants(store)
         except errors.ApiError:
-            self._revision, self._waiting, self._objects, self._counted_at = {}, {}, {}, -RECOUNT_SECONDS
+            self._revision, self._waiting, self._objects, self._tenants = {}, {}, {}, {}
+            self._counted_at = -RECOUNT_SECONDS
 
     def _watch_gauge(self) -> dict[LabelValues, float]:
         return {(_verb_label(key[0]), *key[1:]): count for key, count in self._watchers.items()}
@@ -131,6 +148,23 @@ async def _count(store: Store, kinds: KindRegistry) -> dict[LabelValues, float]:
             counts[name,] = await store.count(storage_keys.resource_range(resource))
             await asyncio.sleep(0)
     return counts
+
+
+async def _count_tenants(store: Store) -> dict[LabelValues, float]:
+    """Counts the Tenants of each phase. Damaged ones are left out."""
+    counts: dict[LabelValues, float] = {}
+    async for page in pagination.pages(store, tenants.TENANTS_RANGE):
+        for record in page.records:
+            phase = _phase(record.value)
+            counts[phase,] = counts.get((phase,), 0) + 1
+    return counts
+
+
+def _phase(tenant: bytes) -> str:
+    try:
+        return _tenant.decode(tenant).status.phase
+    except msgspec.DecodeError:
+        return "Unknown"
 
 
 async def _oldest_waiting(store: Store, now: float) -> float:

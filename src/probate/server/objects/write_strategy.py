@@ -17,8 +17,8 @@ from probate.server import api_errors
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.admission.admission_control import AdmissionControl
 from probate.server.kind_rules.contract import KindRules, ServedKinds
-from probate.server.objects import tenancy
 from probate.server.request import Target
+from probate.server.storage import tenancy
 
 EntriesOnCreate = Callable[[Object, str], list[Entry]]
 """Returns the managed fields entries of a new object after defaulting, given the current time."""

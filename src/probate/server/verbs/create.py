@@ -13,11 +13,11 @@ from probate.server.authz import csr_signers
 from probate.server.codec import negotiation, object_codec, request_body
 from probate.server.codec.negotiation import Form
 from probate.server.context import ServerContext
-from probate.server.objects import managed_fields, path_identity, tenancy, write_strategy
+from probate.server.objects import managed_fields, path_identity, write_strategy
 from probate.server.objects.write_strategy import EntriesOnCreate
 from probate.server.request import Request, Target
 from probate.server.response import Response
-from probate.server.storage import index_entries, service_claims, storage_keys
+from probate.server.storage import index_entries, service_claims, storage_keys, tenancy
 from probate.store.contract import NO_REVISION, Absent, EmptyRange, FailedGuards, Guard, Record, Revision
 from probate.store.contract import create as new
 

@@ -7,8 +7,8 @@ step, and reported only if it is still wrong. `findings` says what is compared.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from probate.api import object_keys, tenants
 from probate.core import errors
@@ -22,7 +22,7 @@ from probate.tenants.ownership.stored_labels import LABEL_BYTES
 MAX_FINDINGS = 1_000
 """The report ends with this many."""
 PAGE = 500
-_OPEN, _CONTENT = "tenant-open/", "tenant/"
+Pause: TypeAlias = Callable[[], Awaitable[None]]
 _NO_TENANT = TenantFacts(exists=False)
 
 
@@ -41,15 +41,19 @@ class Report(NamedTuple):
         return {**self._asdict(), "findings": [finding._asdict() for finding in self.findings]}
 
 
-async def audit(store: Store, tenant: str = "") -> Report:
-    """Audits one tenant, which need not exist any more, or all tenants and what is left of others."""
-    return await _Audit(store, tenant).report()
+async def audit(store: Store, tenant: str = "", *, pause: Pause = time_slices.wait_turn) -> Report:
+    """Audits one tenant, which need not exist any more, or all tenants and what is left of others. Pauses after each page.
+
+    Raises `Gone` if the history is compacted during the audit, which needs that of its own duration.
+    """
+    return await _Audit(store, tenant, pause).report()
 
 
 class _Audit:
-    def __init__(self, store: Store, tenant: str) -> None:
+    def __init__(self, store: Store, tenant: str, pause: Pause) -> None:
         self._store = store
         self._tenant = tenant
+        self._pause = pause
         self._tenants: dict[str, TenantFacts] = {}
         self._suspects: dict[str, set[str]] = {}  # the keys of objects that seem to be wrong, and the tenants that this concerns
         self._revision = Revision(0)
@@ -77,8 +81,8 @@ class _Audit:
 
     async def _open_entry_findings(self) -> AsyncIterator[Finding]:
         ids = {*self._tenants, self._tenant} - {""}
-        async for page in pagination.pages(self._store, _OPEN, size=PAGE):
-            ids |= {record.key.removeprefix(_OPEN) for record in page.records}
+        async for page in pagination.pages(self._store, tenants.OPEN_ENTRIES, size=PAGE):
+            ids |= {record.key.removeprefix(tenants.OPEN_ENTRIES) for record in page.records}
         for tenant in sorted(filter(self._is_concerned, ids)):
             object_, entry = await self._store.read_many([tenants.tenant_key(tenant), tenants.open_entry(tenant)])
             for finding in findings.open_entry_findings(tenant, object_, entry):
@@ -94,11 +98,11 @@ class _Audit:
             relevant = {key: owners for key, owners in named.items() if self._tenant in owners or self._is_about_all(found[key])}
             self._rows += len(relevant)
             await self._compare(found, relevant)
-            await time_slices.wait_turn()
+            await self._pause()
 
     async def _compare_entries(self) -> None:
         """Looks at the object of every entry."""
-        listed = tenants.content_range(self._tenant) if self._tenant else _CONTENT
+        listed = tenants.content_range(self._tenant) if self._tenant else tenants.CONTENT_ENTRIES
         async for page in pagination.pages(self._store, listed, size=PAGE):
             self._entries += len(page.records)
             owners: dict[str, set[str]] = {}
@@ -108,7 +112,7 @@ class _Audit:
             found = dict(zip(owners, await self._store.read_many(list(owners)), strict=True))
             named = {key: owners[key] | findings.tenants_of(key, record) for key, record in found.items()}
             await self._compare(found, named)
-            await time_slices.wait_turn()
+            await self._pause()
 
     async def _compare(self, found: Mapping[str, ReadResult], named: Mapping[str, set[str]]) -> None:
         """Notes which of these objects seem to be wrong."""

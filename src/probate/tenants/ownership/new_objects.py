@@ -6,6 +6,7 @@ Only a hint, based on cached states: the transaction decides (`ownership_store`)
 from __future__ import annotations
 
 from probate.api import tenants
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.api.tenants import TENANT_LABEL
 from probate.server.request import Target
@@ -16,7 +17,7 @@ from probate.tenants.ownership.tenant_states import TenantStates
 
 
 class NewObjects:
-    """The new objects of one store. Implements `server.objects.tenancy.Tenancy`."""
+    """The new objects of one store. Implements `server.storage.tenancy.Tenancy`."""
 
     def __init__(self, keys: PrefixedKeys, states: TenantStates) -> None:
         self._keys = keys
@@ -36,6 +37,10 @@ class NewObjects:
         if owner and not states[owner].is_open:
             raise tenant_errors.terminating(key, owner)
         return owner
+
+    def is_of_platform(self, _resource: GroupResource, _name: str) -> bool:
+        """Implements the protocol: this is the view of the platform itself."""
+        return False
 
 
 def _claimant(key: str, object_: Object) -> str:

@@ -206,6 +206,11 @@ class TenantStore:
                 )
 
     @property
+    def converter(self) -> RecordConverter:
+        """The conversion between the views, as of now. Raises the error that ended the view."""
+        return self._current
+
+    @property
     def _current(self) -> RecordConverter:
         """The converter of the newest snapshot and catalog. Raises the error that ended the view."""
         self._check_is_open()

@@ -28,6 +28,7 @@ from probate.store.contract import (
     Store,
     Txn,
 )
+from probate.tenants.ownership import tenant_errors
 from probate.tenants.store_view import name_limits, shared_objects, volume_names
 from probate.tenants.store_view.ranges.range_factory import RangeFactory
 from probate.tenants.store_view.record_converter import RecordConverter
@@ -120,6 +121,9 @@ class TxnConverter:
 
     def _value(self, txn: Txn, physical: str, value: bytes, *, found: Mapping[str, ReadResult]) -> bytes:
         key, resource = txn.key, object_keys.resource_in(txn.key)
+        label = shared_objects.tenant_of(value, self._converter.tenant)
+        if label != self._converter.tenant:
+            raise tenant_errors.wrong_label(key, label, self._converter.tenant)
         converted = self._converter.physical_value(key, physical, value)
         if resource in volume_names.PATHS and (name := volume_names.named_in(resource, value)):
             stored, volume = found.get(physical), found.get(_volume_key(name))

@@ -322,16 +322,25 @@ async def test_a_tenant_with_content_cannot_be_finalized(site: Site) -> None:
     assert (await tenant(site))["metadata"]["finalizers"] == [tenants.FINALIZER]
 
 
-async def test_conditions_of_others_stay(site: Site) -> None:
-    ready = {"type": "Ready", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+async def test_a_tenant_is_not_ready_from_the_beginning_of_its_deletion(site: Site) -> None:
+    """Conditions of others stay."""
+    since = {"reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    ready, other = {"type": "Ready", "status": "True", **since}, {"type": "Other", "status": "True", **since}
     media = {"Content-Type": "application/merge-patch+json"}
-    await site.http.patch(f"{ONE}/status", json={"status": {"phase": "Active", "conditions": [ready]}}, headers=media)
+    await site.http.patch(f"{ONE}/status", json={"status": {"phase": "Active", "conditions": [ready, other]}}, headers=media)
     await site.make(f"{WEB}/configmaps", "held", finalizers=[HOLD])
+    await site.make(f"{WEB}/configmaps", "held-too", finalizers=["example.com/other"])
     async with running(site):
         await site.http.delete(ONE)
-        reported = await until_reported(site, HOLD)
-        assert condition(reported, "Ready") == ready
+        now = condition(await tenant(site), "Ready")
+        reported = await until_reported(site, "example.com/other (1)")
+        assert condition(reported, "Ready") == now
+        assert (now["status"], now["reason"]) == ("False", "Terminating")
+        assert now["lastTransitionTime"] != ready["lastTransitionTime"]
+        assert condition(reported, "Other") == other
         assert reported["status"]["observedGeneration"] == 1
+        await site.release(f"{WEB}/configmaps/held-too")
+        assert condition(await until_reported(site, f"finalizer {HOLD} (1)"), "Ready") == now
 
 
 async def test_forced_finalizers_are_removed_and_that_is_recorded(site: Site) -> None:

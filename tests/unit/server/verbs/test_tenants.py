@@ -172,6 +172,17 @@ async def test_a_tenant_that_is_being_deleted_keeps_its_name(server: InProcessSe
     assert (await make(server)).json["reason"] == "AlreadyExists"
 
 
+@pytest.mark.parametrize("query", [{}, {"dryRun": "All"}])
+async def test_a_tenant_that_exists_already_exists_although_its_names_are_its_own(
+    server: InProcessServer, query: dict[str, str]
+) -> None:
+    await make(server)
+    await server.create("namespaces", "", {"metadata": {"name": "111111-web"}})
+    answer = await server.request("POST", TENANTS, {"metadata": {"name": "111111"}}, query=query)
+    assert (answer.code, answer.json["reason"]) == (409, "AlreadyExists")
+    assert answer.json["message"] == 'tenants.tenant.kubezoo.io "111111" already exists'
+
+
 async def test_a_tenant_whose_names_are_taken_is_refused(server: InProcessServer) -> None:
     """The objects may be older than the index that lists them."""
     await server.create("namespaces", "", {"metadata": {"name": "gitlab-runner"}})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.api.tenants import TENANT_LABEL
 from probate.server.request import Target
@@ -26,12 +27,19 @@ class Tenancy(Protocol):
         """
         ...
 
+    def is_of_platform(self, resource: GroupResource, name: str) -> bool:
+        """Whether this cluster-scoped object is one that the platform shares with the tenant whose view this is."""
+        ...
+
 
 class NoTenancy:
-    """A store without tenants, such as the view of one tenant."""
+    """A store without tenants."""
 
     async def tenant_of_new(self, _target: Target, _object: Object) -> str:
         return ""
+
+    def is_of_platform(self, _resource: GroupResource, _name: str) -> bool:
+        return False
 
 
 def labelling(entries_of: Callable[[Object, str], Entries], tenant: str) -> Callable[[Object, str], Entries]:
