@@ -15,6 +15,7 @@ from probate.tenants import context_factory
 from probate.tenants.per_tenant import PerTenant
 from probate.tenants.tenant_contexts import TenantContexts
 from support.in_process_server import Response
+from support.rbac_server import RBAC
 from support.tenant_server import TENANTS, user_of
 from support.virtual_time_server import VirtualTimeServer
 
@@ -34,6 +35,23 @@ class VirtualTimeTenant:
 
     async def _authenticate(self, _: MutableMapping[str, Any]) -> Any:
         return user_of(TENANT)
+
+
+class OrdinaryAdministrator:
+    """Uses a server without tenants as a user who may do anything, but is no superuser: as the administrator of a tenant is."""
+
+    def __init__(self, server: VirtualTimeServer) -> None:
+        self.settle, self.pass_time, self._server = server.settle, server.pass_time, server
+
+    async def grant(self) -> None:
+        """Binds the user to the role cluster-admin."""
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+        binding = {"metadata": {"name": "ann"}, "roleRef": reference, "subjects": [{"kind": "User", "name": "ann"}]}
+        assert (await self._server.request("POST", f"{RBAC}/clusterrolebindings", binding)).code == 201
+        await self.settle()
+
+    async def request(self, method: str, path: str, body: Any = None, **options: Any) -> Response:
+        return await self._server.request(method, path, body, headers=[(b"impersonate-user", b"ann")], **options)
 
 
 @asynccontextmanager

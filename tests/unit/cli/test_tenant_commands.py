@@ -249,7 +249,9 @@ class TestDelete:
         """No time passes between these states."""
         waiting = {"deleting": True, "phase": "Terminating", "objects": 10}
         seen = [tenant(**waiting), *(tenant(**waiting, waitingFor=f"{number} pods") for number in (2, 1))]
-        start(found(phase="Active"), found(deleting=True), found(deleting=True), watched(*(("MODIFIED", one) for one in seen)), ABSENT)
+        start(
+            found(phase="Active"), found(deleting=True), found(deleting=True), watched(*(("MODIFIED", one) for one in seen)), ABSENT
+        )
         result = run("delete", ID, "--yes", "--wait")
         assert result.stderr.splitlines() == [
             f"tenant {ID}: counting its objects",
