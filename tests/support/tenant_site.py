@@ -56,14 +56,26 @@ class TenantSite:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs `probate tenant …` as the administrator."""
-        command = [sys.executable, "-m", "probate", "tenant", *arguments, "--kubeconfig", str(self.server.kubeconfig)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        return subprocess.run(self._command(*arguments), capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "probate", "tenant", *arguments, "--kubeconfig", str(self.server.kubeconfig)]
 
     def command(self, *arguments: str) -> str:
         """Runs `probate tenant …`, which must succeed, and returns its output."""
         result = self.run(*arguments)
         assert result.returncode == 0, result
         return result.stdout
+
+    @contextmanager
+    def deleting(self, tenant: str) -> Iterator[subprocess.Popen[str]]:
+        """Runs `probate tenant delete ID --wait` until the block ends."""
+        arguments = self._command("delete", tenant, "--yes", "--wait")
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def assert_nothing_is_left(self, tenant: str, before: RawContent) -> None:
         """Asserts that no trace of a tenant is stored, and that everything else is as it was `before` it was deleted."""
@@ -72,6 +84,7 @@ class TenantSite:
         kept, now = {key: one for key, one in _lasting(before).items() if not _mentions(tenant, key, before)}, _lasting(after)
         changed = {key: (kept.get(key), now.get(key)) for key in {*kept, *now} if kept.get(key) != now.get(key)}
         assert not changed, f"something else has changed: {changed}"
+        assert json.loads(self.command("verify", "--all", "-o", "json"))["findings"] == []
 
 
 VIEWS = ("cluster", "tenant")

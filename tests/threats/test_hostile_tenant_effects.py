@@ -85,6 +85,20 @@ async def test_shared_owner_waits_for_an_object_of_a_tenant(server: TenantServer
     assert not await server.store.nonempty_ranges([index_entries.blocking_range(owner["uid"], "")])
 
 
+@pytest.mark.parametrize("path", SHARED_OWNERS)
+async def test_service_account_of_the_tenant_is_no_controller_of_the_server(server: TenantServer, path: str) -> None:
+    """Those refer to owners that may be gone. In its kube-system it would block by uid alone, under a name of its own."""
+    robot = user_of("111111")._replace(name="system:serviceaccount:111111-kube-system:robot")
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "111111-cluster-admin"}
+    account = {"kind": "ServiceAccount", "name": "robot", "namespace": "111111-kube-system"}
+    binding = {"metadata": {"name": "111111-robot"}, "roleRef": reference, "subjects": [account]}
+    await server.create("apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "", binding)
+    owner = await reference_to(server, ADMIN, path, name="own")
+    refused = await server.ask(robot, "POST", MAPS, body={"metadata": {"name": "m", "ownerReferences": [owner]}})
+    assert refused.code == 422
+    assert not await server.store.nonempty_ranges([index_entries.blocking_range(owner["uid"], "")])
+
+
 @pytest.mark.parametrize(
     "path", ["/api/v1/namespaces/222222-web", "/apis/tenant.kubezoo.io/v1alpha1/tenants/222222", "/api/v1/namespaces/a"]
 )

@@ -245,6 +245,19 @@ class TestDelete:
             f"tenant {ID}: 6 of 10 objects removed, waiting for 2 pods",
         ]
 
+    def test_progress_shows_at_once_that_the_deletion_waits(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        """No time passes between these states."""
+        waiting = {"deleting": True, "phase": "Terminating", "objects": 10}
+        seen = [tenant(**waiting), *(tenant(**waiting, waitingFor=f"{number} pods") for number in (2, 1))]
+        start(
+            found(phase="Active"), found(deleting=True), found(deleting=True), watched(*(("MODIFIED", one) for one in seen)), ABSENT
+        )
+        result = run("delete", ID, "--yes", "--wait")
+        assert result.stderr.splitlines() == [
+            f"tenant {ID}: counting its objects",
+            f"tenant {ID}: 0 of 10 objects removed, waiting for 2 pods",
+        ]
+
 
 class TestVerify:
     """`probate tenant verify`."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 24
 LINE_SECONDS = 5.0
-"""The least time between two lines if standard error is not a terminal."""
+"""The least time between two lines if standard error is not a terminal. That the deletion begins to wait is shown at once."""
 _ERASE_LINE = "\r\x1b[K"
 
 
@@ -29,6 +29,7 @@ class DeletionProgress:
         self._total = 0
         self._shown = ""
         self._shown_at = -LINE_SECONDS
+        self._is_waiting = False
 
     def __enter__(self) -> Self:
         return self
@@ -44,15 +45,18 @@ class DeletionProgress:
         waiting_for = waiting_text(tenant)
         counts = "counting its objects" if left is None else f"{self._total - left} of {self._total} objects removed"
         bar = f"{_bar(self._total, left)} " if self._is_terminal else ""
-        self._write(f"tenant {self._name}: {bar}{counts}{f', waiting for {waiting_for}' if waiting_for else ''}")
+        text = f"tenant {self._name}: {bar}{counts}{f', waiting for {waiting_for}' if waiting_for else ''}"
+        self._write(text, at_once=bool(waiting_for) and not self._is_waiting)
+        self._is_waiting = bool(waiting_for)
 
     def show_error(self, error: Exception) -> None:
         """Shows why the state of the tenant is not known now."""
         self._write(f"tenant {self._name}: not known at the moment: {' '.join(str(error).split())}")
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()
-        if text == self._shown or (not self._is_terminal and now - self._shown_at < LINE_SECONDS):
+        is_too_soon = not self._is_terminal and not at_once and now - self._shown_at < LINE_SECONDS
+        if text == self._shown or is_too_soon:
             return
         self._shown, self._shown_at = text, now
         if self._is_terminal:
