@@ -14,6 +14,7 @@ import msgspec
 from probate.api import object_keys, tenants
 from probate.core import errors
 from probate.core.errors import Details
+from probate.server.storage import index_entries
 from probate.store import damaged_objects
 from probate.store.contract import (
     NO_REVISION,
@@ -91,8 +92,8 @@ class TxnConverter:
             physical,
             value,
             txn.expected_revision,
-            tuple([self._entry(txn.key, entry, physical) for entry in txn.add_entries]),
-            tuple([self._entry(txn.key, entry, physical) for entry in txn.remove_entries]),
+            self._entries(txn.key, txn.add_entries, physical),
+            self._entries(txn.key, txn.remove_entries, physical),
             tuple([self._guard(guard, found) for guard in txn.guards]),
         )
         return PhysicalTxn(txn, converted)
@@ -134,6 +135,11 @@ class TxnConverter:
                 "Make it smaller or split it"
             )
         return converted
+
+    def _entries(self, key: str, entries: Sequence[str], physical: str) -> tuple[str, ...]:
+        """Converts index entries, without those that the physical object does not have: others would stay when it is deleted."""
+        converted = [self._entry(key, entry, physical) for entry in entries]
+        return tuple([entry for entry in converted if index_entries.is_derivable(entry)])
 
     def _entry(self, key: str, entry: str, physical: str) -> str:
         """Converts an index entry. That of an object whose name is the platform's ends in its physical key."""
