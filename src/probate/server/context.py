@@ -158,7 +158,9 @@ class ServerContext:
             store,
             offloader=self.offloader,
             classes=self.admission.priority,
-            blocking=BlockOwnerDeletion(self.authorizer, kinds, store, mode=owner_permissions, tenancy=self.tenancy),
+            blocking=BlockOwnerDeletion(
+                self.authorizer, kinds, store, mode=owner_permissions, is_of_platform=self.tenancy.is_of_platform
+            ),
             owner_warnings=owner_warnings,
         )
         self.writer: Final = ObjectWriter(
