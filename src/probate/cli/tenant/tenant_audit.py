@@ -31,8 +31,8 @@ _HEADER = ("FINDING", "KEY", "MESSAGE")
 def verify_command(name: str | None, *, is_all: bool, output: str, **server: str) -> None:
     """Check that the server knows all objects of a tenant, and that nothing is left of a deleted one.
 
-    Reads the whole store, at one revision, without the API or a cache. Changes nothing. The exit code is 0 if nothing was found,
-    1 if something was, and 2 if the server could not look.
+    Reads the whole store, without the API or a cache, and reads again what seems to be wrong. Changes nothing. The exit code is 0
+    if nothing was found, 1 if something was, and 2 if the server could not look.
 
     \b
     probate tenant verify team-a
