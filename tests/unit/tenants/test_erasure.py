@@ -55,5 +55,5 @@ class CompactingStore:
 
 
 async def test_history_that_is_being_compacted_all_the_time_is_not_known(store: SqliteStore) -> None:
-    found = await erasure(CompactingStore(store), ONE, lambda: asyncio.sleep(0))  # type: ignore[arg-type]
+    found = await erasure(CompactingStore(store), ONE, lambda: asyncio.sleep(0))
     assert (found.erased, "is being compacted" in found.message) == (None, True)
