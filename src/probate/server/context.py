@@ -46,7 +46,7 @@ from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store
 
-AuditTenants: TypeAlias = Callable[[str], Awaitable[Object]]
+AuditTenants: TypeAlias = Callable[[str, bool], Awaitable[Object]]
 """Compares the objects of one tenant, or of all if the ID is empty, with their index. Returns the report of `/debug/tenants`."""
 
 

@@ -40,7 +40,6 @@ from probate.server.kind_rules.contract import ServedKinds
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
 from probate.server.storage import index_entries
-from probate.server.storage.tenancy import Tenancy
 from probate.store.contract import Store
 
 REFERENCES_PER_TURN = 100
