@@ -188,9 +188,7 @@ def listing(path: str, context: ssl.SSLContext) -> Ask:
     return Ask(lambda: get, connections=4, context=context)
 
 
-async def compare(
-    what: str, one: TenantServer, other: TenantServer, *, asks: dict[TenantServer, Ask], options: Options
-) -> None:
+async def compare(what: str, one: TenantServer, other: TenantServer, *, asks: dict[TenantServer, Ask], options: Options) -> None:
     first, second = (Rounds(server.server, asks[server], b"200") for server in (one, other))
     for _ in range(options.rounds):
         await first.go(options.seconds)
