@@ -66,7 +66,7 @@ class Platform:
 
     def __init__(self, server: ServerProcess, program: Path, folder: Path) -> None:
         self.program, self.folder = program, folder
-        self.admin = Kubectl(program, server.kubeconfig, folder / "admin", folder=folder)
+        self.admin = Kubectl(program, server.kubeconfig, folder / "home", folder=folder)
         for tenant in ("111111", "222222"):
             self.create(tenant)
 
@@ -81,7 +81,7 @@ class Platform:
         answer = json.loads(self.admin("create", "--raw", f"{TENANTS}/{tenant}/kubeconfig", "-f", "request.json"))
         kubeconfig = self.folder / f"{tenant}.kubeconfig"
         kubeconfig.write_text(answer["status"]["kubeconfig"])
-        return Kubectl(self.program, kubeconfig, self.folder / tenant, folder=self.folder)
+        return Kubectl(self.program, kubeconfig, self.folder / "home", folder=self.folder)
 
     def apply(self, kubectl: Kubectl, text: str) -> str:
         (self.folder / "objects.yaml").write_text(text)
@@ -131,11 +131,11 @@ def test_service_account_of_a_tenant_acts_in_its_view(platform: Platform) -> Non
     config = yaml.safe_load((platform.folder / "111111.kubeconfig").read_text())
     config["users"][0]["user"] = {"token": token}
     (platform.folder / "robot.kubeconfig").write_text(yaml.safe_dump(config))
-    robot = Kubectl(platform.program, platform.folder / "robot.kubeconfig", platform.folder / "robot", folder=platform.folder)
+    robot = Kubectl(platform.program, platform.folder / "robot.kubeconfig", platform.folder / "home", folder=platform.folder)
     path = "/api/v1/namespaces/shop/configmaps"
     refused = robot("get", "--raw", path, "-v=8", fails=True)
     assert "system:serviceaccount:shop:robot" in refused
-    assert "111111" not in refused.replace("111111.kubeconfig", "")
+    assert "111111" not in refused.replace("111111.kubeconfig", "").replace("/tenants/111111/", "/")  # of the server's address
     user("create", "rolebinding", "robot", "-n", "shop", "--clusterrole=owner", "--serviceaccount=shop:robot")
     assert json.loads(robot("get", "--raw", path))["kind"] == "ConfigMapList"
     assert "Forbidden" in robot("get", "--raw", "/api/v1/configmaps", fails=True)

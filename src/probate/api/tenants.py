@@ -58,6 +58,11 @@ def id_in_name(name: str) -> str:
     return name[:ID_LENGTH] if name[ID_LENGTH : ID_LENGTH + 1] == "-" and is_valid_id(name[:ID_LENGTH]) else ""
 
 
+def path_of(tenant: str) -> str:
+    """Returns the path with which the address of the server ends for users of a tenant (`server.tenants.tenant_requests`)."""
+    return f"/tenants/{tenant}"
+
+
 def ids_in_key(key: str) -> tuple[str, ...]:
     """Returns the tenants to which the object of a key belongs if they exist: by the prefixes of its namespace, name and group.
 

@@ -82,7 +82,8 @@ class SecureServing:
         subject = Subject(name, user.groups, unit=user.tenant, uri=TENANT_URI + user.tenant_uid)
         pair = authority.issue(signer, subject, now, lifetime=timedelta(seconds=lifetime))
         credentials = Credentials(self._server_authority(), pair.certificate, pair.key)
-        return IssuedKubeconfig(kubeconfig.text(url, credentials, name=f"tenant-{user.tenant}"), now + lifetime)
+        address = url + tenants.path_of(user.tenant)
+        return IssuedKubeconfig(kubeconfig.text(address, credentials, name=f"tenant-{user.tenant}"), now + lifetime)
 
     def _signer(self) -> KeyPair:
         return KeyPair(self.folder.read("ca.crt"), self.folder.read("ca.key"))

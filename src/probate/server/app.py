@@ -243,6 +243,7 @@ class App:
             audited.set_tenant(sender.tenant, user)
         acting = await self._impersonated(context, user, request, scope=scope, audited=audited)
         request = request._replace(user=user if acting is user else tenant_requests.without_masters(acting))
+        request = tenant_requests.without_path_of(sender.tenant, request)
         info = tenant_requests.resolve(context, request)
         flow_headers = self._admit(sender, request, info, task=task)
         response = await tenant_requests.handle(context, request, info)

@@ -135,6 +135,14 @@ class TestPaths:
     async def test_everything_else_is_absent_whatever_the_roles_say(self, server: TenantServer, path: str) -> None:
         assert (await server.ask(ADMIN, "GET", path)).code == 404
 
+    async def test_paths_may_begin_with_that_of_the_tenant(self, server: TenantServer) -> None:
+        """The address in its kubeconfig does."""
+        assert await names(server, ADMIN, "/tenants/111111/api/v1/namespaces") == ["web"]
+        assert (await server.ask(ADMIN, "GET", "/tenants/111111/openapi/v3")).code == 200
+        for path in ("/tenants/222222/api/v1/namespaces", "/tenants/111111", "/tenants/111111/metrics", "/tenants/111111//metrics"):
+            assert (await server.ask(ADMIN, "GET", path)).code == 404
+        assert (await server.request("GET", "/tenants/111111/api/v1/namespaces")).code == 404
+
     async def test_health_says_nothing_about_the_platform(self, server: TenantServer) -> None:
         server.api.readiness_checks.clear()
         healthy = await server.ask(ADMIN, "GET", "/readyz", query={"verbose": ""})

@@ -2,12 +2,17 @@
 
 A tenant's user sees the API of its tenant, its discovery and OpenAPI documents, the version, and whether the server is healthy. All
 other paths are about the process or about all tenants, so they do not exist for tenants, whatever their roles say.
+
+The server's address in the kubeconfig of a tenant ends in `/tenants/<id>`, because kubectl caches discovery by address: with one
+address for all, it would mix up the API groups of several tenants. The path selects nothing: the credentials say which tenant a
+request is from, and a user who leaves the path out gets the same response.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from probate.api import tenants
 from probate.api.rbac import users
 from probate.api.rbac.users import User
 from probate.core import errors
@@ -76,6 +81,12 @@ async def handle(context: ServerContext, request: Request, info: RequestInfo | N
 def without_masters(user: User) -> User:
     """Returns a user whom a tenant's user impersonates. No user of a tenant is in `system:masters`."""
     return user._replace(groups=tuple(group for group in user.groups if group != users.MASTERS))
+
+
+def without_path_of(tenant: str, request: Request) -> Request:
+    """Returns the request without the path of its tenant. The path of another tenant stays: nothing is served there."""
+    path = tenants.path_of(tenant)
+    return request._replace(path=request.path.removeprefix(path)) if request.path.startswith(f"{path}/") else request
 
 
 def measured_info(info: RequestInfo | None) -> RequestInfo | None:

@@ -69,7 +69,7 @@ async def test_default_is_the_administrator_for_an_hour(server: InProcessServer,
     assert response.json["status"]["expirationTimestamp"] == format_time(NOW + 3600)
     found = user_of(response, tmp_path)
     assert found["config"]["current-context"] == "tenant-111111"
-    assert found["cluster"]["server"] == URL
+    assert found["cluster"]["server"] == f"{URL}/tenants/111111"
     assert base64.b64decode(found["cluster"]["certificate-authority-data"]) == secure.credentials().authority
     uid = (await server.request("GET", f"{TENANTS}/111111")).json["metadata"]["uid"]
     identity = found["identity"]
