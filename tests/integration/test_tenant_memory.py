@@ -85,7 +85,7 @@ async def counted(server: TenantServer) -> tuple[Counter[str], int]:
 
 @pytest.mark.parametrize("number", [TENANTS, pytest.param(ALL_TENANTS, marks=pytest.mark.long)])
 async def test_deleted_tenants_leave_no_objects_and_no_tasks_in_memory(number: int) -> None:
-    async with serving() as server:
+    async with serving(events=100) as server:
         for at in range(FIRST):
             await use_and_delete(server, f"a{at:05}")
         before, tasks = await counted(server)
