@@ -16,6 +16,7 @@ from support.client_programs import Program
 from support.client_sessions import NamespaceClient
 from support.secured_server import SecuredServer
 from support.server_process import ServerProcess, run_server
+from support.tenant_site import TenantSite
 
 ROOT = Path(__file__).parents[2]
 _numbers = itertools.count(1)
@@ -57,16 +58,36 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("homes")
 
 
+@pytest.fixture(scope="session", params=["cluster", pytest.param("tenant", marks=pytest.mark.long)])
+def view(request: pytest.FixtureRequest) -> str:
+    """Whose cluster it is: the administrator's, or that of a tenant, in which clients must find the same."""
+    return str(request.param)
+
+
 @pytest.fixture
-def kubectl(kubectls: Path, server: ServerProcess, homes: Path) -> Program:
+def kubeconfig(view: str, server: ServerProcess, kubectls: Path, tmp_path: Path) -> Path:
+    """The kubeconfig of the administrator, or of the administrator of a new tenant."""
+    if view == "cluster":
+        return server.kubeconfig
+    return TenantSite(server, programs=kubectls, folder=tmp_path).create(f"cl{next(_numbers):04}").kubeconfig
+
+
+@pytest.fixture
+def home(kubeconfig: Path, homes: Path) -> Path:
+    """A folder for what programs keep between tests: of each user of a server another one."""
+    return homes / kubeconfig.stem
+
+
+@pytest.fixture
+def kubectl(kubectls: Path, kubeconfig: Path, home: Path) -> Program:
     """The newest kubectl, to check what other clients do."""
-    return Program(kubectls / "1.37" / "kubectl", server.kubeconfig, homes / "kubectl")
+    return Program(kubectls / "1.37" / "kubectl", kubeconfig, home / "kubectl")
 
 
 @pytest.fixture
-def client(server: ServerProcess) -> Iterator[NamespaceClient]:
+def client(server: ServerProcess, kubeconfig: Path) -> Iterator[NamespaceClient]:
     """A client for a new namespace."""
-    with NamespaceClient(server.url, server.kubeconfig, f"clients-{next(_numbers)}") as found:
+    with NamespaceClient(server.url, kubeconfig, f"clients-{next(_numbers)}") as found:
         found.create_namespace()
         yield found
 

@@ -10,7 +10,6 @@ import pytest
 
 from support.client_programs import Program
 from support.client_sessions import NamespaceClient
-from support.server_process import ServerProcess
 
 CHART = Path(__file__).parent / "chart"
 WAIT = ("--wait", "--timeout", "90s")
@@ -47,8 +46,8 @@ def variant(request: pytest.FixtureRequest) -> HelmVariant:
 
 
 @pytest.fixture
-def helm(variant: HelmVariant, kubectls: Path, server: ServerProcess, homes: Path) -> Program:
-    return Program(kubectls / f"helm-{variant.version}" / "helm", server.kubeconfig, homes / f"helm-{variant.version}")
+def helm(variant: HelmVariant, kubectls: Path, kubeconfig: Path, home: Path) -> Program:
+    return Program(kubectls / f"helm-{variant.version}" / "helm", kubeconfig, home / f"helm-{variant.version}")
 
 
 def release(helm: Program, client: NamespaceClient) -> tuple[int, str]:

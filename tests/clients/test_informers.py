@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 @pytest.fixture
 def server(quick_path: Path) -> Iterator[ServerProcess]:
     """A server that keeps one second of history, with a store that survives restarts."""
-    options = ("--history", "1s", "--controllers", "collector,namespaces")
+    options = ("--history", "1s", "--controllers", "collector,namespaces,tenant-controller")
     with run_server(quick_path, f"sqlite:{quick_path / 'probate.db'}", *options, listen=f"127.0.0.1:{free_port()}") as one:
         yield one
 
@@ -37,9 +37,9 @@ def command(request: pytest.FixtureRequest, clients: Path, node: Path, tmp_path:
 
 
 @contextmanager
-def running_informer(command: list[str], client: NamespaceClient, server: ServerProcess, home: Path) -> Iterator[list[str]]:
+def running_informer(command: list[str], client: NamespaceClient, home: Path) -> Iterator[list[str]]:
     """Runs the informer. Yields the lines that it has printed so far; the list grows."""
-    environment = Program(Path(command[0]), server.kubeconfig, home).environment
+    environment = Program(Path(command[0]), client.kubeconfig, home).environment
     lines: list[str] = []
     with subprocess.Popen([*command, client.namespace], env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -64,12 +64,12 @@ def is_compacted(client: NamespaceClient, revision: str) -> bool:
 
 
 def test_informer_continues_after_compaction(
-    command: list[str], client: NamespaceClient, server: ServerProcess, homes: Path
+    command: list[str], client: NamespaceClient, server: ServerProcess, home: Path
 ) -> None:
     for name in ("first", "doomed"):
         create(client, name, set="followed")
     since = client.ask("GET", client.path("configmaps")).json()["metadata"]["resourceVersion"]
-    with running_informer(command, client, server, homes / "informer") as lines:
+    with running_informer(command, client, home / "informer") as lines:
         client.wait_until("the informer has seen what is there", lambda: {"add first", "add doomed"} <= set(lines))
         client.wait_until("what the informer has seen is forgotten", lambda: is_compacted(client, since))
         server.kill_and_restart()

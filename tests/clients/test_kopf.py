@@ -50,11 +50,9 @@ def orders(client: NamespaceClient) -> NamespaceClient:
 
 
 @contextmanager
-def running_operator(
-    clients: Path, server: ServerProcess, client: NamespaceClient, folder: Path, **variables: str
-) -> Iterator[None]:
+def running_operator(clients: Path, client: NamespaceClient, folder: Path, **variables: str) -> Iterator[None]:
     """Runs the operator. It must exit cleanly; its output is shown if the test fails."""
-    kopf = Program(clients / "python" / "bin" / "kopf", server.kubeconfig, folder)
+    kopf = Program(clients / "python" / "bin" / "kopf", client.kubeconfig, folder)
     command = [str(clients / "python" / "bin" / "kopf"), "run", str(OPERATOR), "--standalone", "--namespace", client.namespace]
     with (
         (folder / "kopf.log").open("w") as log,
@@ -83,7 +81,7 @@ def rejected_order(client: NamespaceClient, name: str, **spec: Any) -> httpx.Res
 def test_operator_handles_the_whole_life_of_an_object(
     clients: Path, server: ServerProcess, orders: NamespaceClient, tmp_path: Path
 ) -> None:
-    with running_operator(clients, server, orders, tmp_path):
+    with running_operator(clients, orders, tmp_path):
         order(orders, "a", size=2, watched=True)
         child = orders.wait_until("the child is weighed", lambda: labelled(orders, "loaf-a"))
         [owner] = child["metadata"]["ownerReferences"]
@@ -116,7 +114,7 @@ def completed_status(client: NamespaceClient, name: str) -> Any:
 
 def test_admission_webhook_of_an_operator(clients: Path, server: ServerProcess, orders: NamespaceClient, tmp_path: Path) -> None:
     configurations = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/bakery.example.com"
-    with running_operator(clients, server, orders, tmp_path, BAKERY_CERTIFICATES=str(tmp_path)):
+    with running_operator(clients, orders, tmp_path, BAKERY_CERTIFICATES=str(tmp_path)):
         for kind in ("validating", "mutating"):
             orders.wait_until(
                 "the operator has registered its webhook", partial(registered_webhooks, orders, configurations.format(kind))
@@ -147,7 +145,7 @@ def test_operator_continues_after_a_server_failure(
     clients: Path, server: ServerProcess, orders: NamespaceClient, tmp_path: Path
 ) -> None:
     taken: list[str] = []
-    with running_operator(clients, server, orders, tmp_path):
+    with running_operator(clients, orders, tmp_path):
         for number in range(2):
             names = [f"order-{number}-{one}" for one in range(10)]
             for name in names:

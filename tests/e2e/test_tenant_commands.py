@@ -20,6 +20,7 @@ from probate.client.http_kubeconfig import read_access
 from probate.client.objects import GroupVersionResource
 from support import server_process
 from support.server_process import ServerProcess
+from support.stored_value_damage import SqliteFile
 
 ID = "team-a"
 MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -29,7 +30,7 @@ SECONDS = 60
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with server_process.run_killable_server(tmp_path, "sqlite:tenants.db") as one:
+    with server_process.run_killable_server(tmp_path, SqliteFile(tmp_path).address) as one:
         yield one
 
 
@@ -75,6 +76,21 @@ def test_kubeconfig_of_a_tenant(server: ServerProcess, tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     items = HttpClient(read_access([path])).get(NAMESPACES.path())["items"]
     assert {"default", "kube-system"} <= {one["metadata"]["name"] for one in items}
+
+
+def test_object_that_the_index_lacks_is_found(server: ServerProcess, tmp_path: Path) -> None:
+    succeed(server, "create", ID)
+    server.kill()
+    SqliteFile(tmp_path).run("DELETE FROM entry WHERE key LIKE 'tenant/%/namespaces/-/team-a-kube-public'")
+    server.restart()
+    result = run(server, "verify", ID)
+    assert result.returncode == 1, result
+    header, found, total = result.stdout.splitlines()
+    assert (header.split(), found.split()[:2]) == (
+        ["FINDING", "KEY", "MESSAGE"],
+        ["MissingEntry", f"objects/namespaces/-/{ID}-kube-public"],
+    )
+    assert total.startswith(f"tenant {ID}: 1 found in ")
 
 
 def test_wait_for_a_deletion_outlives_the_server(server: ServerProcess) -> None:

@@ -288,6 +288,9 @@ class Ending:
     def set_handler(self, handler: Any) -> None:
         pass
 
+    def wake(self) -> None:
+        pass
+
     def __aiter__(self) -> Any:
         return self
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from support.kubectl_program import Kubectl
-from support.server_process import run_server
+from support.tenant_site import VIEWS, kubeconfig_of_view
 
 VERSIONS = ("1.20", "1.24", "1.30", "1.34", "1.37")
-CONTROLLERS = "collector,namespaces,definitions"
+CONTROLLERS = "collector,namespaces,definitions,tenant-controller,tenant-deletion-controller"
 """Without workload controllers the output shows only what the session itself created."""
 _numbers = itertools.count(1)
 ROOT = Path(__file__).parents[2]
@@ -29,11 +29,17 @@ def kubectls() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", params=VIEWS)
+def view(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("server")
-    with run_server(folder, "memory:", "--insecure", "--controllers", CONTROLLERS) as server:
-        yield server.kubeconfig
+def kubeconfig(view: str, tmp_path_factory: pytest.TempPathFactory, kubectls: Path) -> Iterator[Path]:
+    """The kubeconfig of an administrator, and that of a tenant's administrator."""
+    options = ("--controllers", CONTROLLERS)
+    with kubeconfig_of_view(view, tmp_path_factory.mktemp("server"), *options, programs=kubectls) as found:
+        yield found
 
 
 DEFAULT_VERSIONS = (VERSIONS[0], VERSIONS[-1])

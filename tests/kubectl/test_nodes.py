@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from support.kubectl_program import Kubectl
-from support.server_process import run_server
+from support.tenant_site import kubeconfig_of_view
 
 ROLLED_OUT = 'deployment "web" successfully rolled out'
 TIMEOUT = "--timeout=60s"
+
+ADMINISTRATOR = pytest.mark.parametrize("view", ["cluster"], indirect=True)
+"""For what a tenant cannot do: its pods run on the nodes of the platform, which it sees but does not change."""
 
 POD_WITH_CLAIM = """
 apiVersion: v1
@@ -53,13 +56,17 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module", params=["cluster", pytest.param("tenant", marks=pytest.mark.long)])
+def view(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def kubeconfig(view: str, tmp_path_factory: pytest.TempPathFactory, kubectls: Path) -> Iterator[Path]:
     """A server with all controllers and simulated nodes, with short pod delays."""
-    folder = tmp_path_factory.mktemp("server")
-    delays = ("--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
-    with run_server(folder, "memory:", "--insecure", "--nodes", "3", *delays) as server:
-        yield server.kubeconfig
+    options = ("--nodes", "3", "--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
+    with kubeconfig_of_view(view, tmp_path_factory.mktemp("server"), *options, programs=kubectls) as found:
+        yield found
 
 
 def apply(kubectl: Kubectl, in_namespace: tuple[str, str], tmp_path: Path, text: str) -> None:
@@ -113,6 +120,7 @@ def test_claim_in_use_is_deleted_after_its_pod(kubectl: Kubectl, namespace: str,
     kubectl("wait", f"pv/{volume}", "--for=delete", TIMEOUT)
 
 
+@ADMINISTRATOR
 def test_drain_moves_pods_to_other_nodes(kubectl: Kubectl, namespace: str) -> None:
     in_namespace = ("-n", namespace)
     kubectl(*in_namespace, "create", "deployment", "web", "--image=one", "--replicas=3")
@@ -123,6 +131,19 @@ def test_drain_moves_pods_to_other_nodes(kubectl: Kubectl, namespace: str) -> No
     assert "node-2" not in nodes.split()
     kubectl("delete", "node", "node-2")
     kubectl("-n", "kube-node-lease", "wait", "lease/node-2", "--for=delete", TIMEOUT)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("view", ["tenant"], indirect=True)
+def test_tenant_evicts_its_pods_and_cannot_change_the_node(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("-n", namespace, "run", "lonely", "--image=one", '--overrides={"spec": {"nodeName": "node-3"}}')
+    kubectl("-n", namespace, "wait", "pod/lonely", "--for=condition=Ready", TIMEOUT)
+    output = kubectl("drain", "node-3", "--ignore-daemonsets", "--force", TIMEOUT)
+    assert 'error: unable to cordon node "node-3": the server does not allow this method on the requested resource' in output
+    assert kubectl("-n", namespace, "get", "pods", "-o", "name") == ""
+    for change in ("label node node-3 a=b", "taint node node-3 a=b:NoSchedule", "delete node node-3"):
+        assert "the server does not allow this method" in kubectl(*change.split(), fails=True)
+    assert kubectl("get", "node", "node-3", "-o", "jsonpath={.spec.unschedulable}{.metadata.labels.a}") == ""
 
 
 def test_unschedulable_pod_reports_why(kubectl: Kubectl, namespace: str) -> None:

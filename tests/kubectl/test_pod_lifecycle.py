@@ -14,20 +14,24 @@ import orjson
 import pytest
 
 from support.kubectl_program import Kubectl
-from support.server_process import run_server
+from support.tenant_site import kubeconfig_of_view
 
 TIMEOUT = "--timeout=20s"
 STOP_DELAY = {"probate.dev/stop-delay": "1s"}
 """Long enough that a command that does not wait for pods still finds them."""
 
 
+@pytest.fixture(scope="module", params=["cluster", pytest.param("tenant", marks=pytest.mark.long)])
+def view(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def kubeconfig(view: str, tmp_path_factory: pytest.TempPathFactory, kubectls: Path) -> Iterator[Path]:
     """A server with three nodes on which pods start and end fast."""
-    folder = tmp_path_factory.mktemp("server")
-    delays = ("--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
-    with run_server(folder, "memory:", "--insecure", "--nodes", "3", *delays) as server:
-        yield server.kubeconfig
+    options = ("--nodes", "3", "--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
+    with kubeconfig_of_view(view, tmp_path_factory.mktemp("server"), *options, programs=kubectls) as found:
+        yield found
 
 
 @pytest.fixture
@@ -158,6 +162,7 @@ def test_job_is_deleted_after_its_ttl(session: Session) -> None:
     assert session.all("jobs,pods") == []
 
 
+@pytest.mark.parametrize("view", ["cluster"], indirect=True)  # a tenant cannot change the nodes of the platform
 def test_drain_evicts_pods(session: Session) -> None:
     session.create(workload("Deployment", "web", replicas=6))
     session.create(workload("DaemonSet", "agent"))

@@ -1,4 +1,7 @@
-"""Runs the transcript session.txt with kubectl of each version, and tests commands that run in the background."""
+"""Runs the transcript session.txt with kubectl of each version, and tests commands that run in the background.
+
+All of it in the cluster of the administrator and in that of a tenant.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ SESSION = HERE / "session.txt"
 
 
 @pytest.mark.parametrize("section", kubectl_transcript.sections(SESSION))
-def test_transcript(kubectl: Kubectl, version: str, namespace: str, section: str, tmp_path: Path) -> None:
+def test_transcript(kubectl: Kubectl, version: str, view: str, namespace: str, section: str, tmp_path: Path) -> None:
     for file in (HERE / "files").iterdir():
         (tmp_path / file.name).write_text(file.read_text().replace("NS", namespace))
-    for step in kubectl_transcript.steps(SESSION, section, version):
+    for step in kubectl_transcript.steps(SESSION, section, version, view=view):
         words = [word.replace("NS", namespace) for word in step.words]
         output = kubectl_transcript.normalize(kubectl(*words, fails=step.fails, **step.variables), namespace)
         expected = "\n".join(step.expected).strip("\n")

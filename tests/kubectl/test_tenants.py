@@ -27,9 +27,15 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
-CONTROLLERS = (
-    "garbage-collector-controller,namespace-controller,customresourcedefinition-finalizer-controller,tenant-deletion-controller"
+CONTROLLERS = ",".join(
+    (
+        "garbage-collector-controller",
+        "namespace-controller",
+        "customresourcedefinition-finalizer-controller",
+        "tenant-deletion-controller",
+    )
 )
+"""Without the controller that provisions tenants: the tests create what they need."""
 FOO = "apiVersion: a.com/v1\nkind: Foo\nmetadata: {name: x}\nsize: 3\n"
 
 

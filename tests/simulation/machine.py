@@ -168,7 +168,9 @@ class Machine:
 
         clock = self._clock
         api, *others = [
-            ServerContext(owned, KindRegistry(owned, catalog.load()), clock, new_uid=new_uid, random=self._random)
+            ServerContext(
+                owned, KindRegistry(owned, catalog.load()), clock, new_uid=new_uid, random=self._random, tenancy=owned.tenancy
+            )
             for owned in (OwnershipStore(store) for _ in range(self._faults.rates.leaders))
         ]
         keep = self._faults.rates.history

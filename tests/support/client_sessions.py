@@ -32,7 +32,7 @@ class NamespaceClient:
 
     def __init__(self, url: str, kubeconfig: Path, namespace: str) -> None:
         self._client = httpx.Client(base_url=url, verify=ssl_context(kubeconfig), timeout=60.0)
-        self.namespace = namespace
+        self.kubeconfig, self.namespace = kubeconfig, namespace
 
     def __enter__(self) -> Self:
         return self

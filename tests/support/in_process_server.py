@@ -63,6 +63,7 @@ class InProcessServer:
             clock,
             new_uid=lambda: f"00000000-0000-4000-8000-{next(self.uids):012d}",
             random=random.Random(1),  # noqa: S311
+            tenancy=self.store.tenancy,
             **options,
         )
         self.app = App(self.api)

@@ -7,6 +7,7 @@
     [1.24-1.30] $ alpha events                 only with these versions of kubectl, both included; either may be omitted
     [-1.30] pod "p" deleted
     [1.34-] pod "p" deleted from NS namespace
+    [cluster] componentstatuses                only in the cluster of the administrator; [tenant]: only in that of a tenant
     ...                                        any number of lines
 
 NS is the namespace; files are in `files`. Values that differ on every run are replaced before the comparison: AGE, TIME, UID, URL
@@ -22,9 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 _CONDITION = re.compile(r"\[(\d+\.\d+)?-(\d+\.\d+)?\] ?(.*)")
+_VIEW = re.compile(r"\[(cluster|tenant)\] ?(.*)")
 _REPLACEMENTS = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
-    (re.compile(r"http://127\.0\.0\.1:\d+"), "URL"),
+    (re.compile(r"https?://127\.0\.0\.1:\d+"), "URL"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "TIME"),
     (re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}"), "DATE"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UID"),
@@ -53,11 +55,11 @@ def sections(path: Path) -> list[str]:
     return re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
 
 
-def steps(path: Path, section: str, version: str) -> Iterator[Step]:
-    """Returns the steps of a section that apply to this version of kubectl."""
+def steps(path: Path, section: str, version: str, *, view: str = "cluster") -> Iterator[Step]:
+    """Returns the steps of a section that apply to this version of kubectl, in the cluster of the administrator or of a tenant."""
     result: list[Step] = []
     is_skipped = True
-    for line in _lines(path, section):
+    for line in _lines(path, section, view):
         applies, text = _parse_condition(line, version)
         if text.startswith(("$ ", "$! ")):
             is_skipped = not applies
@@ -82,9 +84,12 @@ def matches(expected: str, output: str) -> bool:
     return re.fullmatch(pattern, output + "\n") is not None
 
 
-def _lines(path: Path, section: str) -> list[str]:
+def _lines(path: Path, section: str, view: str) -> Iterator[str]:
     _, _, rest = path.read_text().partition(f"## {section}\n")
-    return [line for line in rest.partition("\n## ")[0].splitlines() if not line.startswith("# ")]
+    for line in rest.partition("\n## ")[0].splitlines():
+        condition = _VIEW.fullmatch(line)
+        if not line.startswith("# ") and (condition is None or condition[1] == view):
+            yield line if condition is None else condition[2]
 
 
 def _parse_condition(line: str, version: str) -> tuple[bool, str]:

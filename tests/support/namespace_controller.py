@@ -32,11 +32,13 @@ _DAMAGE = "UPDATE log SET value = CAST('?' || substr(value, 2) AS BLOB) WHERE re
 
 
 class FailingStore:
-    """A store that fails to delete one key, and delays writes of others, while the test says so. It counts what it reads."""
+    """A store that fails to delete one key or to count, and delays writes of others, while the test says so. It counts what it
+    reads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.undeletable = ""
+        self.cannot_count = False
         self.slow = ""  # what keys begin with whose writing takes until `goes_on`
         self.is_writing = asyncio.Event()
         self.goes_on = asyncio.Event()
@@ -48,6 +50,11 @@ class FailingStore:
     async def read_many(self, keys: list[str]) -> list[ReadResult]:
         self.reads += keys
         return await self._store.read_many(keys)
+
+    async def count(self, prefix: str) -> int:
+        if self.cannot_count:
+            raise errors.StoreUnavailable("the store does not answer")
+        return await self._store.count(prefix)
 
     async def commit(self, txn: Txn) -> Committed:
         self._check(txn)
@@ -81,7 +88,7 @@ class Site:
         owned = OwnershipStore(store)  # type: ignore[arg-type]
         kinds = KindRegistry(owned, catalog.load())
         chooser = random.Random(1)  # noqa: S311
-        self.api = ServerContext(owned, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)
+        self.api = ServerContext(owned, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser, tenancy=owned.tenancy)
         self.backend = store_backend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
         deletion = ScopeDeletion(scope or Namespaces(), self.backend, clock)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from probate.api.objects import Object
-from support import virtual_time_server
 
 GROUP = "conformance.example.com"
 
@@ -87,7 +86,7 @@ def definition(short: str) -> Object:
     }
 
 
-async def define(server: virtual_time_server.VirtualTimeServer) -> None:
+async def define(server: Any) -> None:
     """Creates the CRDs of the custom kinds."""
     for short in CUSTOM:
         response = await server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(short))

@@ -29,10 +29,12 @@ from probate.store.sqlite.store import open_memory
 from probate.tenants import context_factory
 from probate.tenants.context_factory import ContextFactory
 from probate.tenants.per_tenant import PerTenant
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.tenant_contexts import TenantContexts
 from support.in_process_server import Response
 from support.rbac_server import RBAC, RbacServer, running_with_rbac
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TENANTS = "/apis/tenant.kubezoo.io/v1alpha1/tenants"
 
 
@@ -70,6 +72,7 @@ class TenantServer(RbacServer):
     per_tenant: PerTenant
     contexts: TenantContexts
     factory: ContextFactory
+    quotas: TenantQuotas
     tenant_app: App
 
     async def create_tenant(self, tenant: str) -> str:
@@ -103,6 +106,20 @@ class TenantServer(RbacServer):
         door = copy.copy(self)
         door.app, self.sender = self.tenant_app, user
         return await door.request(method, path, body, **options)
+
+    async def create_crd(self, user: User | None, name: str, *, kind: str = "Foo", is_shared: bool = False) -> None:
+        """Creates a CustomResourceDefinition, in the view of a tenant's user or in the physical view."""
+        plural, _, group = name.partition(".")
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        spec = {
+            "group": group,
+            "names": {"plural": plural, "kind": kind},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        }
+        crd = {"metadata": {"name": name, "labels": {tenants.SHARED_LABEL: "true"} if is_shared else {}}, "spec": spec}
+        asked = self.request("POST", CRDS, crd) if user is None else self.ask(user, "POST", CRDS, body=crd)
+        assert (await asked).code == 201
 
     @asynccontextmanager
     async def watching(self, user: User, path: str, query: str = "watch=1") -> AsyncGenerator[Stream, None]:
@@ -155,13 +172,18 @@ async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **opti
         server.__class__ = TenantServer
         assert isinstance(server, TenantServer)
         server.users, server.per_tenant = TenantUsers(server.store), PerTenant()
-        server.factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install)
+        server.quotas = admission_plugins.install_tenant_quotas(server.api)
+        server.factory = context_factory.new_factory(
+            server.api, catalog.load(), install=admission_plugins.install, quotas=server.quotas
+        )
         server.contexts = TenantContexts(server.api, lambda: server.factory, users=server.users, per_tenant=server.per_tenant)
+        admission_plugins.install_tenant_admission(server.api, server.contexts)
+        server.per_tenant.register(server.users.evict)
         server.tenant_app = App(server.api, authenticate=server.authenticate, tenants=server.contexts)
-        async with server.contexts.serving():
+        async with server.quotas.following(), server.contexts.serving():
             for tenant in ids:
                 await server.create_tenant(tenant)
             yield server
 
 
-__all__ = ["TENANTS", "Stream", "TenantServer", "running_with_tenants", "user_of"]
+__all__ = ["CRDS", "TENANTS", "Stream", "TenantServer", "running_with_tenants", "user_of"]

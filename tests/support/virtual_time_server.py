@@ -49,8 +49,10 @@ class VirtualTimeServer(InProcessServer):
 
     clock: FakeClock
 
-    def __init__(self, store: Store, *, pause: float = 0, names: Collection[str] = (), settings: Settings | None = None) -> None:
-        super().__init__(store, FakeClock())
+    def __init__(
+        self, store: Store, *, pause: float = 0, names: Collection[str] = (), settings: Settings | None = None, **options: Any
+    ) -> None:
+        super().__init__(store, FakeClock(), **options)
         self.settings = settings or Settings()
         self._pause = pause
         self._names = names  # of the controllers to run
@@ -193,11 +195,11 @@ class VirtualTimeServer(InProcessServer):
 
 
 @asynccontextmanager
-async def in_memory(*names: str, settings: Settings | None = None) -> AsyncGenerator[VirtualTimeServer, None]:
-    """Runs a VirtualTimeServer on a new in-memory store, with these controllers."""
+async def in_memory(*names: str, settings: Settings | None = None, **options: Any) -> AsyncGenerator[VirtualTimeServer, None]:
+    """Runs a VirtualTimeServer on a new in-memory store, with these controllers. `options` are those of `ServerContext`."""
     store = await sqlite.open_memory()
     try:
-        async with VirtualTimeServer(store, names=names, settings=settings).running() as server:
+        async with VirtualTimeServer(store, names=names, settings=settings, **options).running() as server:
             yield server
     finally:
         await store.close()

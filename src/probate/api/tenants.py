@@ -13,10 +13,12 @@ transaction adds that creates the object and the one removes that deletes it (AD
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from probate.api import object_keys
 from probate.api.gvk import GroupResource
 from probate.api.object_keys import Key
+from probate.api.objects import Object
 
 GROUP = "tenant.kubezoo.io"
 VERSION = "v1alpha1"
@@ -30,6 +32,8 @@ TENANT_LABEL = "kubezoo.io/tenant"
 """The label that each object of a tenant has in the physical view. Its value is the tenant's id."""
 SHARED_LABEL = "kubezoo.io/shared"
 """With the value `true`: tenants see this cluster-scoped object of the platform, and may use but not change it."""
+READY = "Ready"
+"""The condition of a Tenant that says whether it has what every tenant has, and can be used."""
 
 ID_LENGTH = 6
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{4}[a-z0-9]")
@@ -93,3 +97,37 @@ def resource_content_range(tenant: str, resource: GroupResource | str) -> str:
 def content_entry(tenant: str, key: str) -> str:
     """Returns the entry of one object of a tenant."""
     return f"tenant/{tenant}/{key}"
+
+
+def tenant_of(object_: Object) -> str:
+    """Returns the tenant that an object belongs to; empty if it belongs to none. `object_` is as the physical view shows it."""
+    labels = object_["metadata"].get("labels")
+    return labels.get(TENANT_LABEL) or "" if labels else ""
+
+
+def is_shared(object_: Object) -> bool:
+    """Whether the platform shares a cluster-scoped object with tenants."""
+    return (object_["metadata"].get("labels") or {}).get(SHARED_LABEL) == "true"
+
+
+def applies_to(object_: Object, tenant: str) -> bool:
+    """Whether a cluster-scoped object applies to the objects of a tenant; an empty tenant means to those of the platform.
+
+    A tenant's own objects and those that the platform shares apply to the tenant; the platform's own ones to the platform.
+    """
+    owner = tenant_of(object_)
+    return owner == tenant or (not owner and is_shared(object_))
+
+
+def terminating_conditions(conditions: Sequence[Object], now: str) -> list[Object]:
+    """Returns the conditions of a Tenant that is being deleted: it is not Ready. Others stay as they are."""
+    ready = next((condition for condition in conditions if condition.get("type") == READY), {})
+    since = ready.get("lastTransitionTime") if ready.get("status") == "False" else None
+    terminating = {
+        "type": READY,
+        "status": "False",
+        "lastTransitionTime": since or now,
+        "reason": "Terminating",
+        "message": "The tenant is being deleted, and nothing can be created in it",
+    }
+    return [*(condition for condition in conditions if condition.get("type") != READY), terminating]

@@ -19,6 +19,9 @@ from probate.server.admission.webhooks.webhook_index import WebhookIndex
 from probate.server.admission.webhooks.webhook_plugins import MutatingWebhookPlugin, ValidatingWebhookPlugin
 from probate.server.admission.webhooks.write_conversion import WriteConverter
 from probate.server.context import ServerContext
+from probate.tenants.admission.tenant_admission import RunningContexts, TenantAdmission
+from probate.tenants.quotas.tenant_quota_plugins import PhysicalTenantQuotaPlugin
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 
 
 async def install(context: ServerContext, enabled: Collection[str] = ()) -> None:
@@ -39,6 +42,18 @@ async def install(context: ServerContext, enabled: Collection[str] = ()) -> None
             context.store, context.kinds, clock=context.clock, random=context.random, offloader=context.offloader
         ).enable_in(chain)
     await configuration.refresh_all()
+
+
+def install_tenant_admission(context: ServerContext, contexts: RunningContexts) -> None:
+    """Lets what tenants have configured apply to writes of their objects in the physical view."""
+    TenantAdmission(context.admission.chain, contexts).subscribe_to(context.admission.configuration)
+
+
+def install_tenant_quotas(context: ServerContext) -> TenantQuotas:
+    """Returns the quotas of tenants, which apply while the caller follows them."""
+    quotas = TenantQuotas(context.store, context.clock, context.offloader)
+    PhysicalTenantQuotaPlugin(context.admission.chain, quotas).follow()
+    return quotas
 
 
 def _install_webhooks(context: ServerContext) -> None:

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
+from probate.api.objects import Object
 from probate.api.uids import UidGenerator
 from probate.app import admission_plugins, kubeconfig, readiness
 from probate.app.credentials import SecureServing
@@ -51,8 +52,10 @@ from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.tenants import context_factory  # loaded late: `probate.app.startup`
+from probate.tenants.ownership import audit  # loaded late
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from probate.tenants.per_tenant import PerTenant
+from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.tenant_contexts import TenantContexts
 
 log = logging.getLogger(__name__)
@@ -122,11 +125,13 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 str if secure is None else secure.tls.client_ca_bundle,
             )
             async with _auditing(settings, context), _current_credentials(settings, secure, url):
-                contexts = _tenant_contexts(settings, context, authenticator)
+                quotas = admission_plugins.install_tenant_quotas(context)
+                contexts = _tenant_contexts(settings, context, authenticator, quotas=quotas)
                 app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
-                    contexts.serving(),
+                    quotas.following(),
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
+                    contexts.serving(),
                     readiness.loading_lazy_modules(announce) as on_ready,
                 ):
                     if registry.SIMULATED_NODES in controllers and not settings.has_shared_store:
@@ -182,6 +187,11 @@ def _kubeconfig_issuer(settings: Settings, secure: SecureServing | None, offload
     return lambda user, seconds: offload.run(lambda: secure.issue_kubeconfig(reachable, user, seconds))
 
 
+async def _audit_tenants(store: Store, tenant: str) -> Object:
+    """Returns the report of `/debug/tenants`."""
+    return (await audit.audit(store, tenant)).as_object()
+
+
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
     key = authority.new_signing_key if secure is None else secure.folder.signing_key
     keys_at = settings.service_account_jwks_uri or url + JWKS_PATH
@@ -196,16 +206,19 @@ def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContex
     )
 
 
-def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator) -> TenantContexts:
+def _tenant_contexts(
+    settings: Settings, context: ServerContext, authenticator: RequestAuthenticator, *, quotas: TenantQuotas
+) -> TenantContexts:
     """Returns the contexts of tenants. Nothing is made for them before a tenant's user sends a request."""
     install, per_tenant = functools.partial(admission_plugins.install, enabled=settings.admission), PerTenant()
     contexts = TenantContexts(
         context,
-        lambda: context_factory.new_factory(context, catalog.load(), install=install),
+        lambda: context_factory.new_factory(context, catalog.load(), install=install, quotas=quotas),
         users=authenticator.tenants,
         per_tenant=per_tenant,
     )
     per_tenant.register(authenticator.tenants.evict)
+    admission_plugins.install_tenant_admission(context, contexts)
     return contexts
 
 
@@ -259,7 +272,7 @@ def _authenticator(
 
 def _api(  # noqa: PLR0913 everything that the context is made of is passed here
     settings: Settings,
-    store: Store,
+    store: OwnershipStore,
     clock: Clock,
     *,
     offload: Offload,
@@ -279,9 +292,11 @@ def _api(  # noqa: PLR0913 everything that the context is made of is passed here
         registry=metrics,
         limit_log=limit_log,
         issue_kubeconfig=issue_kubeconfig,
+        audit_tenants=functools.partial(_audit_tenants, store),
         webhook_services=endpoints.services(settings.webhook_service),
         service_accounts=accounts,
         authenticate_token=authenticator.authenticate_token,
         owner_permissions=OwnerChecks(settings.owner_rights),
         owner_warnings=CheckMode(settings.owner_checks),
+        tenancy=store.tenancy,
     )

@@ -106,7 +106,7 @@ class Informer:
         """Calls the handler for every object in the cache, and for every change from now on."""
         self._handlers.append(handler)
         for object_ in self:
-            handler(None, object_)
+            self._call(handler, None, object_)
 
     async def create(self, namespace: str, object_: Object) -> Object:
         """Creates an object and adds it to the cache."""
@@ -202,7 +202,15 @@ class Informer:
             self._by_controller.add(_controller_key(new), name)
         if old is not None or new is not None:
             for handler in self._handlers:
-                handler(old, new)
+                self._call(handler, old, new)
+
+    def _call(self, handler: EventHandler, old: Object | None, new: Object | None) -> None:
+        """Calls a handler. If it fails, only it misses the change: one object must not stop all controllers for everybody."""
+        try:
+            handler(old, new)
+        except Exception:
+            namespace, name = name_of(new or old or {})
+            log.exception("event handler failed", extra=facts(resource=self.resource.plural, namespace=namespace, name=name))
 
 
 class Informers:

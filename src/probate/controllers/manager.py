@@ -24,11 +24,12 @@ from probate.controllers.lifecycle.event_ttl import EventTtl
 from probate.controllers.namespaces.crd_deletion import CustomResourceDefinitions
 from probate.controllers.namespaces.namespace_deletion import Namespaces
 from probate.controllers.namespaces.scope_deletion import Scope, ScopeDeletion
+from probate.controllers.namespaces.tenant_counts import CountedTenants, TenantCounts
 from probate.controllers.namespaces.tenant_deletion import Tenants
 from probate.controllers.runtime import leader_election  # loaded late: `probate.app.startup`
 from probate.controllers.runtime.context import Context, Server
 from probate.controllers.runtime.event_recorder import EventRecorder
-from probate.controllers.runtime.reconcile import ChangeFeedLoop
+from probate.controllers.runtime.reconcile import ChangeFeedLoop, Reconciler
 from probate.controllers.runtime.workers import Workers
 from probate.core import errors
 from probate.core.aio import tasks
@@ -158,7 +159,10 @@ def _bulk_loops(
     """The controllers that act on the store in bulk, except the collector."""
     loops: Loops = {}
     for name in [name for name in SCOPES if name in names]:  # always in the same order
-        scopes = ScopeDeletion(SCOPES[name](), _acting_as(name, backend, settings), clock)
+        acting = _acting_as(name, backend, settings)
+        scopes: Reconciler = (deletion := ScopeDeletion(SCOPES[name](), acting, clock))
+        if name == registry.TENANT_DELETION:
+            scopes = CountedTenants(deletion, TenantCounts(acting, clock))
         loops[name] = ChangeFeedLoop(name, scopes, backend, clock=clock).run()
     if registry.EVENT_TTL in names:
         acting = _acting_as(registry.EVENT_TTL, backend, settings)

@@ -24,6 +24,7 @@ from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authn.token_authenticator import TokenAuthenticator, reject_all_tokens
 from probate.server.authz.authorizer import Authorizer
+from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.codec.responses import ResponseEncoder
 from probate.server.codec.version_conversion import VersionConverter
@@ -40,6 +41,7 @@ from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
 from probate.server.shared_services import SharedServices
+from probate.server.storage.tenancy import NoTenancy, Tenancy
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store
@@ -56,6 +58,7 @@ class ServerContext:
     `readiness_checks` and by `on_close`.
 
     store, kinds, catalog           what is stored, and which kinds are served
+    tenancy                         which tenant new objects belong to
     clock, timestamp, new_uid,
     random                          time and randomness: nothing else may read a clock or make a uid
     authorizer, write_checks        authorization: of requests, and of what some writes take besides their verb
@@ -106,11 +109,13 @@ class ServerContext:
         authenticate_token: TokenAuthenticator = reject_all_tokens,
         owner_permissions: OwnerChecks = OwnerChecks.BLOCKING,
         owner_warnings: CheckMode = CheckMode.WARN,
+        tenancy: Tenancy | None = None,
     ) -> None:
         services = shared or SharedServices(
             clock, offload=offload, registry=registry, limit_log=limit_log, request_deadline=request_deadline
         )
         self.store: Final = store
+        self.tenancy: Final[Tenancy] = tenancy or NoTenancy()
         self.kinds: Final = kinds
         self.clock: Final = clock
         self.new_uid: Final = new_uid
@@ -142,7 +147,7 @@ class ServerContext:
         self.audit: Final = services.audit
         # How to reach the services that webhook configurations name.
         self.webhook_services: Final[Services] = {} if webhook_services is None else webhook_services
-        self.webhook_client: Final = services.webhook_client
+        self.webhook_client: Final = services.webhook_client.with_own_limit() if shared else services.webhook_client
         converter = Converter(self.webhook_client, self.webhook_services, new_uid=new_uid, offloader=self.offloader)
         self.version_converter: Final = VersionConverter(store, kinds, webhooks=converter, offloader=self.offloader)
         self.responses: Final = ResponseEncoder(kinds, clock)
@@ -153,7 +158,7 @@ class ServerContext:
             store,
             offloader=self.offloader,
             classes=self.admission.priority,
-            owner_permissions=owner_permissions,
+            blocking=BlockOwnerDeletion(self.authorizer, kinds, store, mode=owner_permissions, tenancy=self.tenancy),
             owner_warnings=owner_warnings,
         )
         self.writer: Final = ObjectWriter(

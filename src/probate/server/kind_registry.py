@@ -171,7 +171,7 @@ class KindRegistry:
     async def _update_status(self, key: str, crds: dict[str, _CachedCrd], now: str) -> _CachedCrd:
         """Writes the CRD's status if it has changed. A concurrent write wins: the next refresh reads what it wrote.
 
-        A tenant cannot write the status of a CRD that the platform shares. Then the stored one counts: it was computed from all CRDs.
+        A tenant cannot write the status of a CRD that the platform shares. The stored one counts: it was computed from all CRDs.
         """
         cached = crds[key]
         others = [crd.crd for crd in crds.values() if crd is not cached and crd.group == cached.group]

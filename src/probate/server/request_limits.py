@@ -8,6 +8,8 @@ fairly between users (`fair_limit`), and part of the connections is reserved:
     reserve      a twentieth that only administrators (members of `system:masters`) may use in addition
     the rest     all users; no user gets more than twice as many as are free
 
+The users of a tenant count as one user: a tenant can make as many service accounts as it likes.
+
 A request takes its slot once its user is known, so that authenticating others takes no slot from known users. Without
 authentication (`--insecure`) all requests have the same user, so nothing can be shared between users.
 """
@@ -62,7 +64,7 @@ class RequestLimits:
 
     def begin(self, task: Task, user: User, *, path: str, address: str) -> None:
         """Takes a slot for a request whose user is known. Raises `TooManyRequests` if there is none."""
-        limit, holder = self._in_flight, user.name
+        limit, holder = self._in_flight, _holder(user)
         if not path.startswith("/api") and path.startswith(HEALTH_PATHS):
             limit, holder = self._health, address
             if not limit.can_take(holder):
@@ -78,9 +80,9 @@ class RequestLimits:
             is_free = limit.total < limit.limit + EXTRA_ADMINISTRATOR_REQUESTS and connections < self._administrator_connections
         else:
             is_free = limit.total < limit.limit and connections < self._shared_connections
-            is_free = is_free and (user is UNSECURED or limit.can_take(user.name))
+            is_free = is_free and (user is UNSECURED or limit.can_take(_holder(user)))
         if not is_free:
-            raise self._refusal("requests under way", limit, user=user.name)
+            raise self._refusal("requests under way", limit, user=_holder(user))
 
     def end(self, task: Task, *, is_watching: bool) -> None:
         """Releases the slot, as the request is answered. A watch keeps its connection until `release_connection`."""
@@ -99,11 +101,11 @@ class RequestLimits:
         if _is_administrator(user):
             is_free = limit.total < self._administrator_connections
         else:
-            is_free = limit.total < limit.limit if user is UNSECURED else limit.can_take(user.name)
+            is_free = limit.total < limit.limit if user is UNSECURED else limit.can_take(_holder(user))
         if not is_free:
-            raise self._refusal("long-running requests", limit, user=user.name)
-        self._connections[task] = user.name
-        limit.take(user.name)
+            raise self._refusal("long-running requests", limit, user=_holder(user))
+        self._connections[task] = _holder(user)
+        limit.take(_holder(user))
 
     def release_connection(self, task: Task) -> None:
         """Ends what `hold_connection` began."""
@@ -129,6 +131,11 @@ class RequestLimits:
         self._log.record(subject, **labels, own=limit.count(holder), total=limit.total, of=limit.limit)
         message = f"too many {subject}, please try again in a second"
         return errors.TooManyRequests(message, Details(retry_after_seconds=1))
+
+
+def _holder(user: User) -> str:
+    """Returns the name for which a request of this user counts."""
+    return f"tenant {user.tenant}" if user.tenant else user.name
 
 
 def _is_administrator(user: User) -> bool:

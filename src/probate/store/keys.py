@@ -6,7 +6,7 @@ A key is a path of segments joined by `/`. Its first segment names the family:
     owned/<owner uid>/<namespace or ->/<object's key>       index entries: no value, no history, cannot be watched
     blocking/<owner uid>/<namespace or ->/<object's key>
     ip/<address>, nodeport/<port>                           an address or port that one service occupies
-    quota/<namespace>                                       updated by each write that counts against a quota
+    quota/<namespace>, quota/<tenant>-*                     updated by each write that counts against a quota
 
     "objects/pods/default/web-1"  is in the ranges  "objects/", "objects/pods/" and "objects/pods/default/"
 

@@ -15,6 +15,8 @@ from probate.api.rbac.users import User
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.tenants import identity
+from probate.tenants.admission import other_view
+from probate.tenants.admission.other_chain import OtherChain
 from probate.tenants.context_factory import ContextFactory
 
 MAX_USERS = 1_000
@@ -52,6 +54,12 @@ class RunningContext:
 
     async def _pause(self) -> None:
         await self.context.clock.sleep(RETRY_SECONDS)
+
+    def chain(self) -> OtherChain:
+        """Returns the admission chain of the tenant, for writes of the tenant's objects in the physical view."""
+        context = self.context
+        view = other_view.of_tenant(self._store.converter, context.catalog)
+        return OtherChain(context.admission.chain, view, context.offloader)
 
     def user(self, user: User) -> User:
         """Returns a user of the tenant as the tenant names it: the same object each time, as it is looked up by its identity."""

@@ -57,14 +57,32 @@ class TenantContexts:
         self._starting: dict[str, asyncio.Task[RunningContext]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._variables = contextvars.Context()  # the variables of the loops: not those of the request that starts a context
+        self._listeners: list[Callable[[], None]] = []
         per_tenant.register(self.evict)
 
     def __len__(self) -> int:
         return len(self._running)
 
-    async def view(self, user: User) -> TenantView:
-        running = self._running.get(user.tenant) or await self._started(user.tenant)
+    def running(self, tenant: str) -> RunningContext | None:
+        """Returns the context of a tenant, if it is running."""
+        return self._running.get(tenant)
+
+    async def started(self, tenant: str) -> RunningContext:
+        """Returns the context of a tenant, starting it if it is not running. Raises `Unauthorized` if there is no such tenant."""
+        running = self._running.get(tenant) or await self._started(tenant)
         running.last_used = self._clock.monotonic()
+        return running
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Calls the listener whenever contexts have started or stopped."""
+        self._listeners.append(listener)
+
+    def _notify(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    async def view(self, user: User) -> TenantView:
+        running = await self.started(user.tenant)
         return TenantView(running.context, running.user(user))
 
     def keep_open(self, tenant: str, response: StreamingResponse) -> StreamingResponse:
@@ -107,6 +125,7 @@ class TenantContexts:
             raise
         else:
             self._running[tenant] = running
+            self._notify()
             return running
         finally:
             if self._starting.get(tenant) is asyncio.current_task():
@@ -128,12 +147,14 @@ class TenantContexts:
         task = asyncio.create_task(self._running.pop(tenant).stop())
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
+        self._notify()
 
     async def evict(self, tenant: str) -> None:
         """Stops the context of a tenant, and ends its watches with 410 Gone."""
         if (start := self._starting.pop(tenant, None)) is not None:
             await tasks.stop(start)
         if (running := self._running.pop(tenant, None)) is not None:
+            self._notify()
             await running.end()
 
     @asynccontextmanager

@@ -203,3 +203,20 @@ async def test_client_errors_have_the_causes_of_the_response() -> None:
             await client.create(PODS, "doomed", pod("a"))
         assert has_cause(error.value, "NamespaceTerminating")
         assert not has_cause(error.value, "Quota")
+
+
+async def test_handler_that_fails_misses_a_change_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async with running_informer() as informer:
+        seen: list[str] = []
+
+        def fail(_old: Any, new: Any) -> None:
+            if new is not None and name_of(new).name == "bad":
+                raise KeyError("namespace")
+
+        informer.add_event_handler(fail)
+        informer.add_event_handler(lambda _, new: seen.append(name_of(new).name))
+        for name in ("bad", "good"):
+            await informer.create("default", pod(name))
+        await informer.release_events()
+        assert (informer.names(), seen) == (["bad", "good"], ["bad", "good"])
+        assert "event handler failed" in caplog.text

@@ -16,6 +16,7 @@ from probate.core import errors
 from probate.store import contract, pagination
 from probate.store.contract import CommitResult, EmptyRange, FailedGuards, Guard, Record, Store, Txn, Unchanged
 from probate.store.sqlite.store import open_memory
+from probate.tenants.ownership.audit import audit
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from support.stored_tenants import close_tenant, create_tenant, label_of, remove_tenant, value
 
@@ -186,6 +187,7 @@ def test_labels_and_entries_equal_the_model(sequence: list[Step]) -> None:
             change = write if step.action in {"write", "delete"} else change_tenant
             await change(servers[step.server], step, model)
             await check(engine, model)
+        assert (await audit(engine)).findings == ()
         await engine.close()
 
     asyncio.run(run())
@@ -216,6 +218,7 @@ def test_concurrent_writes_leave_nothing_outside_the_index(rounds: list[list[Ste
             await asyncio.gather(*(one(servers[step.server], step, is_late=next(lateness)) for step in round_))
             await check_invariants(engine)
         await check_fences(engine)
+        assert (await audit(engine)).findings == ()
         await engine.close()
 
     asyncio.run(run())

@@ -295,6 +295,15 @@ class _Recorder(OwnershipStore):
         return await self._commit_many(txns)
 
 
+async def test_delete_that_removes_the_entry_itself_was_refused(store: OwnershipStore) -> None:
+    """As that of a damaged object does, which removes all entries that end with its key."""
+    await create_tenant(store, ONE)
+    revision = committed(await store.commit(contract.create(POD, value())))
+    entry = tenants.content_entry(ONE, POD)
+    committed(await store.commit(contract.delete(POD, revision=revision, remove_entries=[entry])))
+    assert await entries(store, ONE) == set()
+
+
 async def test_transactions_of_no_tenant_are_passed_on_as_they_are(engine: Store) -> None:
     recorder = _Recorder(engine)
     txns = [

@@ -102,5 +102,5 @@ def _wait_until_gone(
 
 def _what_is_left(tenant: Object) -> str:
     left, waiting_for = remaining_objects(tenant), waiting_text(tenant)
-    counts = "its objects are not counted yet" if left is None else f"{left} objects are left"
+    counts = "its objects are not counted yet" if left is None else f"{left} {'object is' if left == 1 else 'objects are'} left"
     return f"{counts}, waiting for {waiting_for}" if waiting_for else counts

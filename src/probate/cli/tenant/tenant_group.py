@@ -16,7 +16,7 @@ from probate.cli.server_options import connect, server_options
 from probate.cli.tenant.tenant_audit import verify_command
 from probate.cli.tenant.tenant_deletion import delete_command
 from probate.cli.tenant.tenant_id import tenant_id
-from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates, find_tenant
+from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates
 from probate.core import errors, private_files
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ def create_command(context: CommandContext, /, name: str, output: Path | None, *
 def _create(client: HttpClient, name: str) -> None:
     try:
         client.create(TENANTS.path(), {"apiVersion": TENANTS.api_version, "kind": tenants.KIND, "metadata": {"name": name}})
-    except (errors.AlreadyExists, errors.Invalid):  # it is invalid if its own objects have its names
-        if find_tenant(client, name) is None:
-            raise
+    except errors.AlreadyExists:
         raise errors.CannotOpen(f"the tenant {name} exists already. List the tenants with: probate tenant list") from None
 
 

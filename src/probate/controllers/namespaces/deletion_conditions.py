@@ -10,7 +10,8 @@ A namespace has five conditions, all of them from the first reconcile on:
     NamespaceFinalizersRemaining                  SomeFinalizersRemain         ContentHasNoFinalizers
 
 The first two are never true here: the content of a namespace is listed from the store, not by asking which kinds are served.
-A Tenant has the other three, whose names begin with `Tenant` instead, and keeps those that say other things about it.
+A Tenant has the other three, whose names begin with `Tenant` instead. Its condition Ready is False, and those that say other things
+about it stay.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from probate.api import tenants
 from probate.api.gvk import GroupResource
 from probate.controllers.namespaces.content_deletion import RemainingContent
 
@@ -87,7 +89,7 @@ def of_tenant(
     messages = _messages(remaining, _named_resources)
     if remaining is None and holders:
         messages["finalizers"] = f"The Tenant has finalizers: {', '.join(holders)}"
-    return _updated(before, _TENANT_WORDINGS, messages, now=now)
+    return _updated(tenants.terminating_conditions(before, now), _TENANT_WORDINGS, messages, now=now)
 
 
 def _updated(before: list[Condition], wordings: Sequence[_Wording], messages: dict[str, str], *, now: str) -> list[Condition]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from probate.api import tenants
 from probate.api.field_errors import FieldPath
 from probate.api.objects import Object
 from probate.api.selectors import label_selectors
@@ -65,7 +66,7 @@ def _candidate_on(
     info: NodeInfo, cache: NodeCache, requirements: PodRequirements, *, requirements_on: RequirementsOn, budgets: list[Object]
 ) -> Candidate | None:
     """Returns the candidate for this node, or None."""
-    lower_priority = [pod_info for pod_info in info.pods.values() if priority_of(pod_info.pod) < priority_of(requirements.pod)]
+    lower_priority = [pod_info for pod_info in info.pods.values() if _may_preempt(requirements.pod, pod_info.pod)]
     if not lower_priority:
         return None
     trial = info.copy()
@@ -86,6 +87,11 @@ def _candidate_on(
         if victims
         else None
     )
+
+
+def _may_preempt(pod: Object, victim: Object) -> bool:
+    """Whether the pod has the higher priority. Tenants choose their priorities: those of a tenant count among its own pods only."""
+    return priority_of(victim) < priority_of(pod) and tenants.tenant_of(pod) in {"", tenants.tenant_of(victim)}
 
 
 def _can_stay(info: PodInfo, trial: NodeInfo, fits: Callable[[], bool]) -> bool:

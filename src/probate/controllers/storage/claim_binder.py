@@ -6,6 +6,7 @@ second write conflicts. A binding that was interrupted is completed by the next 
 
 from __future__ import annotations
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.client.informers import NamespacedName, name_of
 from probate.client.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, is_deleting
@@ -39,7 +40,7 @@ class ClaimBinding:
     def _on_volume(self, old: Object | None, new: Object | None) -> None:
         for volume in (old, new):
             reference = volume_matcher.claim_of(volume) if volume is not None else {}
-            if reference.get("name"):
+            if reference.get("name") and reference.get("namespace"):
                 self.workers.add(NamespacedName(reference["namespace"], reference["name"]))
         if new is not None and not volume_matcher.claim_of(new):
             self._enqueue_unbound()
@@ -63,10 +64,11 @@ class ClaimBinding:
             await self._find_volume(claim)
 
     async def _ensure_class(self) -> None:
-        """Creates the default StorageClass of simulated nodes, if there is no other class."""
-        if len(self._classes):
+        """Creates the default StorageClass of simulated nodes, also for tenants, if the platform has no other class."""
+        if not all(map(tenants.tenant_of, self._classes)):
             return
-        meta = {"name": STANDARD, "annotations": {volume_matcher.DEFAULT_CLASS: "true"}}
+        labels, annotations = {tenants.SHARED_LABEL: "true"}, {volume_matcher.DEFAULT_CLASS: "true"}
+        meta = {"name": STANDARD, "labels": labels, "annotations": annotations}
         class_ = {"provisioner": volume_plugins.PROVISIONER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
         await self._classes.create("", {"metadata": meta, **class_})
 
@@ -84,7 +86,7 @@ class ClaimBinding:
                 await self._bind(volume, claim)
             return
         if "storageClassName" not in claim["spec"]:
-            default = volume_matcher.default_class(self._classes)
+            default = volume_matcher.default_class(self._classes, claim)
             if default is not None:
                 spec = {**claim["spec"], "storageClassName": default["metadata"]["name"]}
                 claim = await self._claims.update({**claim, "spec": spec})
@@ -132,7 +134,8 @@ class ClaimBinding:
         """Makes volume and claim name each other, the volume first."""
         if volume_matcher.claim_of(volume).get("uid") != claim["metadata"]["uid"]:
             annotations = {} if volume_matcher.claim_of(volume) else {BOUND_BY_US: "yes"}
-            volume = await self._volumes.update(_with(volume, annotations, claimRef=_reference(claim)))
+            adopted = volume_matcher.adopted(volume, claim)
+            volume = await self._volumes.update(_with(adopted, annotations, claimRef=_reference(claim)))
         if (volume.get("status") or {}).get("phase") != "Bound":
             volume = await self._volumes.update({**volume, "status": {"phase": "Bound"}}, "status")
         name = volume["metadata"]["name"]
@@ -148,6 +151,8 @@ class ClaimBinding:
         volume = self._volumes.get(NamespacedName("", name)) if name else None
         if volume is None:  # PV-6
             await self._mark_lost(claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
+        elif not volume_matcher.is_in_reach(volume, claim):
+            await self._mark_lost(claim, "ClaimMisbound", "The claim is bound to a volume of a tenant that is not the claim's")
         elif volume_matcher.claim_of(volume) and not volume_matcher.is_for(volume, claim):
             await self._mark_lost(claim, "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly")
         else:

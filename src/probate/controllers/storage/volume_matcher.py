@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from probate.api import quantities
+from probate.api import quantities, tenants
 from probate.api.field_errors import FieldPath
 from probate.api.objects import Object
 from probate.api.selectors import label_selectors
@@ -52,11 +52,25 @@ def is_for(volume: Object, claim: Object) -> bool:
     return is_named and reference.get("uid") in {None, "", meta["uid"]}
 
 
+def is_in_reach(volume: Object, claim: Object) -> bool:
+    """Whether the claim may have the volume: that of a tenant is for claims of the tenant only."""
+    return tenants.tenant_of(volume) in {"", tenants.tenant_of(claim)}
+
+
+def adopted(volume: Object, claim: Object) -> Object:
+    """Returns the volume as it is once it is bound to the claim: a platform's volume becomes that of the claim's tenant."""
+    tenant, meta = tenants.tenant_of(claim), volume["metadata"]
+    if not tenant or tenants.tenant_of(volume):
+        return volume
+    return {**volume, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), tenants.TENANT_LABEL: tenant}}}
+
+
 def fits(volume: Object, claim: Object) -> bool:
     """Whether the volume is what the claim requests."""
     spec, requested = volume["spec"], claim["spec"]
     return (
         not is_deleting(volume)
+        and is_in_reach(volume, claim)
         and class_of(volume) == class_of(claim)
         and _has_attributes(volume, claim)
         and set(requested.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
@@ -84,9 +98,11 @@ def best(volumes: Iterable[Object], claim: Object) -> Object | None:
     return min(matching, key=lambda volume: (size(volume), volume["metadata"]["name"]), default=None)
 
 
-def default_class(classes: Iterable[Object]) -> Object | None:
-    """Returns the default StorageClass."""
-    return default_classes.find_default(classes, default_classes.STORAGE_CLASS_ANNOTATIONS)
+def default_class(classes: Iterable[Object], claim: Object) -> Object | None:
+    """Returns the default StorageClass for a claim: of those that apply to its tenant, if it is a tenant's."""
+    tenant = tenants.tenant_of(claim)
+    applicable = [class_ for class_ in classes if tenants.applies_to(class_, tenant)]
+    return default_classes.find_default(applicable, default_classes.STORAGE_CLASS_ANNOTATIONS)
 
 
 def size(volume: Object) -> Fraction:

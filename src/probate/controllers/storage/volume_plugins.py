@@ -10,6 +10,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.client.resources import is_deleting
 from probate.controllers.storage import volume_matcher
@@ -81,8 +82,9 @@ def finalizers(volume: Object) -> list[str]:
 
 
 def new_volume(claim: Object, class_: Object, reference: Object) -> Object:
-    """Returns a new volume for the claim."""
-    name = f"pvc-{claim['metadata']['uid']}"
+    """Returns a new volume for the claim. One for a tenant's claim is named as the objects of the tenant are."""
+    tenant = tenants.tenant_of(claim)
+    name = f"{tenants.prefix_of(tenant) if tenant else ''}pvc-{claim['metadata']['uid']}"
     node = volume_matcher.annotation(claim, volume_matcher.SELECTED_NODE)
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if node else {}

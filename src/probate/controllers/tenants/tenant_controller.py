@@ -5,6 +5,8 @@ must have is one table (`tenant_objects`). Each object is created if it does not
 Kubernetes completes its own when a server starts: what users have added stays, and so does an object whose annotation
 `rbac.authorization.kubernetes.io/autoupdate` is not `true`. One object that fails does not keep the others from being created.
 
+The Service of the server is another table (`server_service`), since it follows that of the platform.
+
 Nothing is ever created in a tenant that is being deleted. The controller reads the tenant from the server first; should its
 deletion begin afterwards, the server refuses the create (cause TenantTerminating), which is final.
 """
@@ -29,6 +31,7 @@ from probate.controllers.runtime.event_recorder import ObjectEventRecorder
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.runtime.workqueue import Result
 from probate.controllers.tenants import tenant_objects, tenant_status
+from probate.controllers.tenants.server_service import ServerServices
 from probate.controllers.tenants.tenant_objects import NAMESPACES
 from probate.core import errors
 
@@ -39,11 +42,14 @@ RESOURCES = {
     CLUSTER_ROLES: GroupVersionResource(GROUP, "v1", CLUSTER_ROLES),
     CLUSTER_BINDINGS: GroupVersionResource(GROUP, "v1", CLUSTER_BINDINGS),
 }
+AT_ONCE = 20
+"""Tenants that are provisioned at once: a few whose requests take long, since a webhook is slow, must not delay the others."""
 FIRST_RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 300.0
 RESYNC_SECONDS = 600.0
 """How often a tenant is checked although nothing seems to have changed."""
 MAX_EVENT_MESSAGE = 1000
+TERMINATING_MESSAGE = "The tenant is Terminating: nothing can be created in it any more, and its objects are deleted"
 
 
 def start(context: Context) -> list[Workers]:
@@ -59,16 +65,23 @@ class TenantProvisioning:
         self._clock = context.clock
         self._tenants = context.informers.for_resource(TENANTS)
         self._objects = {name: context.informers.for_resource(resource) for name, resource in RESOURCES.items()}
+        self._services = ServerServices(context.informers)
         self._record = ObjectEventRecorder(context.events, TITLE, api_version=TENANTS.api_version, kind=tenants.KIND)
         self._backoff = Backoff(FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
         self._retry_at: dict[str, float] = {}
-        self.workers = Workers(TITLE, self._sync, context.clock)
+        self.workers = Workers(TITLE, self._sync, context.clock, at_once=AT_ONCE)
         self._tenants.add_event_handler(self._on_tenant)
         for resource, informer in self._objects.items():
             informer.add_event_handler(functools.partial(self._on_object, resource))
+        self._services.add_handlers(self._add_all, self._add)
 
     def _on_tenant(self, old: Object | None, new: Object | None) -> None:
-        """Enqueues a new tenant, and one whose spec changed; not one whose status the controller has just written."""
+        """Enqueues a new tenant, and one whose spec changed; not one whose status the controller has just written. Records when
+        the deletion of a tenant begins and ends."""
+        if old is not None and new is not None and is_deleting(new) and not is_deleting(old):
+            self._record(new, "Normal", "TenantTerminating", message=TERMINATING_MESSAGE)
+        if old is not None and new is None:
+            self._record(old, "Normal", "TenantDeleted", message="Nothing is left of the tenant")
         if new is not None and (old is None or old["metadata"]["generation"] != new["metadata"]["generation"]):
             self.workers.add(name_of(new))
 
@@ -76,9 +89,16 @@ class TenantProvisioning:
         """Enqueues the tenant of an object that was changed or deleted."""
         if old is None or not tenant_objects.is_tenant_object(resource, old["metadata"]["name"]):
             return
-        tenant = NamespacedName("", tenants.id_in_name(old["metadata"]["name"]))
-        if self._tenants.get(tenant) is not None:
-            self.workers.add(tenant)
+        self._add(tenants.id_in_name(old["metadata"]["name"]))
+
+    def _add(self, tenant: str) -> None:
+        name = NamespacedName("", tenant)
+        if self._tenants.get(name) is not None:
+            self.workers.add(name)
+
+    def _add_all(self) -> None:
+        for tenant in self._tenants:
+            self.workers.add(name_of(tenant))
 
     async def _sync(self, name: NamespacedName) -> Result:
         tenant = await self._client.get(TENANTS, "", name.name)
@@ -113,6 +133,11 @@ class TenantProvisioning:
         for desired in tenant_objects.tenant_objects(tenant):
             try:
                 await self._ensure(desired)
+            except errors.ApiError as failure:
+                failures.append(failure)
+        if not failures:  # its namespace exists
+            try:
+                await self._services.ensure(tenant)
             except errors.ApiError as failure:
                 failures.append(failure)
         return failures

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probate.api.objects import Object
+from probate.api.tenants import READY
 from probate.controllers.runtime import conditions
 
 PENDING, ACTIVE = "Pending", "Active"
-READY = "Ready"
 PROVISIONED, FAILED = "Provisioned", "ProvisioningFailed"
 MAX_MESSAGE = 8192
 """The length of the condition's message, which names each object that is missing."""

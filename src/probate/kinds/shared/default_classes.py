@@ -13,9 +13,14 @@ INGRESS_OLD_ANNOTATION = "kubernetes.io/ingress.class"
 """Annotations that name the class of an object, since replaced by a field."""
 
 
+def defaults(classes: Iterable[Object], annotations: tuple[str, ...]) -> list[Object]:
+    """Returns all classes that are marked as the default."""
+    return [one for one in classes if _is_default(one, annotations)]
+
+
 def find_default(classes: Iterable[Object], annotations: tuple[str, ...]) -> Object | None:
     """Returns the default class. Of two with the same age, the one whose name sorts first."""
-    found = sorted((one for one in classes if _is_default(one, annotations)), key=lambda one: str(one["metadata"]["name"]))
+    found = sorted(defaults(classes, annotations), key=lambda one: str(one["metadata"]["name"]))
     return max(found, key=lambda one: str(one["metadata"]["creationTimestamp"]), default=None)
 
 

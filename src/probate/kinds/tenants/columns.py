@@ -13,8 +13,8 @@ def _tenant(tenant: Object, now: float) -> list[Any]:
     objects = object_fields.at(tenant, "status", "objects")
     return [
         object_fields.name(tenant),
-        object_fields.text(tenant, "status", "phase"),
-        str(objects) if isinstance(objects, int) else ages.UNKNOWN,
+        object_fields.text(tenant, "status", "phase") or cell_text.NONE,
+        str(objects) if isinstance(objects, int) else cell_text.NONE,
         _remaining(tenant),
         object_fields.text(tenant, "status", "waitingFor") or cell_text.NONE,
         ages.object_age(tenant, now),

@@ -110,6 +110,19 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
             "type": "object",
         },
     ),
+    f"{_PACKAGE}.TenantQuotaStatus": _part(
+        "How much of its quota a tenant uses.",
+        hard={
+            "additionalProperties": {"$ref": f"#/definitions/{_QUANTITY}"},
+            "description": "The limits that are enforced.",
+            "type": "object",
+        },
+        used={
+            "additionalProperties": {"$ref": f"#/definitions/{_QUANTITY}"},
+            "description": "What the objects of the tenant use of each.",
+            "type": "object",
+        },
+    ),
     f"{_PACKAGE}.TenantStatus": _part(
         "The state of a tenant.",
         conditions={
@@ -123,6 +136,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         },
         objects=_number("How many objects the tenant had when they were last counted.", "int64"),
         observedGeneration=_number("The generation of the Tenant that this status is about.", "int64"),
+        quota=_reference(f"{_PACKAGE}.TenantQuotaStatus", "What all objects of the tenant use together."),
         phase=_text("Pending until the tenant can be used, then Active; Terminating from its deletion on."),
         remaining=_objects("TenantRemaining", "What a tenant that is being deleted still has, by resource.", "group", "resource"),
         waitingFor=_text("What the deletion of the tenant waits for now."),
@@ -174,7 +188,8 @@ TAGS = {
     f"{_PACKAGE}.TenantList": "metadata items",
     f"{_PACKAGE}.TenantSpec": "id? quota* preventDeletion? forceFinalizers?",
     f"{_PACKAGE}.TenantQuota": "hard?",
-    f"{_PACKAGE}.TenantStatus": "phase? conditions? objects* remaining? waitingFor? observedGeneration?",
+    f"{_PACKAGE}.TenantStatus": "phase? conditions? objects* remaining? waitingFor? observedGeneration? quota?",
+    f"{_PACKAGE}.TenantQuotaStatus": "hard? used?",
     f"{_PACKAGE}.TenantRemaining": "group resource count finalizers?",
     f"{_PACKAGE}.TenantFinalizerCount": "name count",
     f"{_PACKAGE}.TenantKubeconfig": "metadata spec status",

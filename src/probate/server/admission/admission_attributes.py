@@ -153,7 +153,11 @@ class Attributes:
 
     def replace_object(self, object_: Object) -> None:
         """Continues with another object, which must not be used afterwards. It is decoded as its kind; `Invalid` if that fails."""
-        self.object = object_ if self._convert is None else self._convert(object_)
+        self.object = self.decoded(object_)
+
+    def decoded(self, object_: Object) -> Object:
+        """Returns the object as `replace_object` would continue with it."""
+        return object_ if self._convert is None else self._convert(object_)
 
 
 def _option_fields(options: WriteOptions | DeleteOptions) -> Object:

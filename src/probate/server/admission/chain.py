@@ -29,12 +29,29 @@ class PluginOrder(IntEnum):
     SERVICE_ACCOUNTS = 3
     STORAGE_CLASSES = 4
     INGRESS_CLASSES = 5
-    MUTATING_POLICIES = 6
-    MUTATING_WEBHOOKS = 7
-    VALIDATING_POLICIES = 8
-    VALIDATING_WEBHOOKS = 9
-    QUOTA = 10
+    TENANT = 6
+    """What a tenant has configured, for writes of its objects in the physical view."""
+    MUTATING_POLICIES = 7
+    MUTATING_WEBHOOKS = 8
+    VALIDATING_POLICIES = 9
+    VALIDATING_WEBHOOKS = 10
+    PLATFORM = 11
+    """What the platform has configured, for writes in the view of a tenant. After the tenant's own, as for writes of others."""
+    QUOTA = 12
     """Last, so that quota is charged only for writes that all others have allowed."""
+
+    TENANT_QUOTA = 13
+
+
+CONFIGURED = frozenset(
+    {
+        PluginOrder.MUTATING_POLICIES,
+        PluginOrder.MUTATING_WEBHOOKS,
+        PluginOrder.VALIDATING_POLICIES,
+        PluginOrder.VALIDATING_WEBHOOKS,
+    }
+)
+"""The plugins that run the policies and webhooks that users have configured."""
 
 
 class Plugin(Protocol):
@@ -70,6 +87,8 @@ class AdmissionChain:
         self._enabled: dict[PluginOrder, Plugin] = {}
         self.mutators: tuple[MutatingPlugin, ...] = ()
         self.validators: tuple[ValidatingPlugin, ...] = ()
+        self.configured: tuple[Plugin, ...] = ()
+        """The enabled plugins for policies and webhooks: they apply to writes in other views too."""
 
     def enable(self, order: PluginOrder, plugin: Plugin) -> None:
         """Adds the plugin to the chain."""
@@ -83,6 +102,7 @@ class AdmissionChain:
         self._enabled = dict(sorted(enabled.items()))
         self.mutators = tuple(plugin for plugin in self._enabled.values() if isinstance(plugin, MutatingPlugin))
         self.validators = tuple(plugin for plugin in self._enabled.values() if isinstance(plugin, ValidatingPlugin))
+        self.configured = tuple(plugin for order, plugin in self._enabled.items() if order in CONFIGURED)
 
     def mutates(self, operation: str, at: Target) -> bool:
         """Returns whether a plugin may change writes like this one."""

@@ -2,6 +2,11 @@
 
 When this server writes such an object, it reads the configuration again before it answers the write. So the new configuration
 applies to the next request. Writes by other servers arrive through a watch.
+
+**Tenants.** Cluster-scoped objects of tenants (label `kubezoo.io/tenant`) are left out, because they configure the tenant's own
+view only, where they do not have the label: a webhook of a tenant must not see objects of others. Plugins that look up classes
+which objects name do get them (`includes_tenants`): controllers write objects of tenants in the physical view. Such a plugin must
+not let a class apply to objects of others that do not name it.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from probate.api import object_keys
+from probate.api import object_keys, tenants
 from probate.api.catalog import Catalog, Resource
 from probate.api.gvk import GroupResource
 from probate.api.objects import Object
@@ -28,6 +33,11 @@ Listener = Callable[[dict[str, Object]], None]
 log = logging.getLogger(__name__)
 
 
+class _Subscription(NamedTuple):
+    listener: Listener
+    includes_tenants: bool
+
+
 class _CachedObject(NamedTuple):
     revision: Revision
     object: Object
@@ -39,13 +49,17 @@ class PluginConfiguration:
     def __init__(self, store: Store, catalog: Callable[[], Catalog]) -> None:
         self._store = store
         self._catalog = catalog
-        self._listeners: dict[GroupResource, list[Listener]] = {}
+        self._listeners: dict[GroupResource, list[_Subscription]] = {}
         self._cached: dict[GroupResource, dict[str, _CachedObject]] = {}
         self._reading = asyncio.Lock()
 
-    def subscribe(self, resource: GroupResource, listener: Listener) -> None:
-        """Subscribes a listener to the objects of a built-in resource, in the version v1."""
-        self._listeners.setdefault(resource, []).append(listener)
+    def subscribe(self, resource: GroupResource, listener: Listener, *, includes_tenants: bool = False) -> None:
+        """Subscribes a listener to the objects of a built-in resource, in the version v1. A late one is called at once."""
+        subscription = _Subscription(listener, includes_tenants)
+        self._listeners.setdefault(resource, []).append(subscription)
+        served = self._catalog().find(resource.group, "v1", resource.resource)
+        if served is not None and resource in self._cached:
+            self._call_listeners([subscription], served, self._cached[resource])
 
     def includes(self, resource: Resource) -> bool:
         """Returns whether a resource configures a plugin."""
@@ -74,8 +88,16 @@ class PluginConfiguration:
                 current |= {damaged.key: previous[damaged.key] for damaged in page.damaged_records if damaged.key in previous}
             self._cached[resource] = current
             if current != previous:
-                for listener in self._listeners[resource]:
-                    listener({key: cached.object for key, cached in current.items()})
+                self._call_listeners(self._listeners[resource], served, current)
+
+    @staticmethod
+    def _call_listeners(subscriptions: list[_Subscription], served: Resource, current: dict[str, _CachedObject]) -> None:
+        objects = {key: cached.object for key, cached in current.items()}
+        of_platform = objects
+        if not served.is_namespaced:
+            of_platform = {key: object_ for key, object_ in objects.items() if not tenants.tenant_of(object_)}
+        for listener, includes_tenants in subscriptions:
+            listener(objects if includes_tenants else of_platform)
 
     async def watch(self, pause: Callable[[], Awaitable[None]]) -> None:
         """Refreshes a resource whenever one of its objects changes. Never returns."""

@@ -22,7 +22,7 @@ class PriorityAdmission:
 
     def subscribe_to(self, configuration: PluginConfiguration) -> None:
         """Follows the PriorityClass objects. Before that, only the system's classes exist."""
-        configuration.subscribe(CLASSES, self._configure)
+        configuration.subscribe(CLASSES, self._configure, includes_tenants=True)
 
     def _configure(self, objects: dict[str, Object]) -> None:
         self._classes = Priorities(objects.values())
@@ -37,6 +37,6 @@ class PriorityAdmission:
         if at.resource.plural != CLASSES.resource or not new.get("globalDefault") or (old or {}).get("globalDefault"):
             return
         name = new["metadata"].get("name") or ""
-        if other := self._classes.other_default(name):
+        if other := self._classes.other_default(new):
             why = f"PriorityClass {other} is already marked as default. Only one default can exist"
             raise api_errors.forbidden(at.resource, name, why)

@@ -18,7 +18,7 @@ class RuntimeClassAdmission:
 
     def subscribe_to(self, configuration: PluginConfiguration) -> None:
         """Follows the RuntimeClass objects. Before that, no class exists."""
-        configuration.subscribe(GroupResource("node.k8s.io", "runtimeclasses"), self._configure)
+        configuration.subscribe(GroupResource("node.k8s.io", "runtimeclasses"), self._configure, includes_tenants=True)
 
     def _configure(self, objects: dict[str, Object]) -> None:
         self._classes = RuntimeClasses(objects.values())

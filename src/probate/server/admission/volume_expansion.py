@@ -23,7 +23,7 @@ class VolumeExpansion:
 
     def subscribe_to(self, configuration: PluginConfiguration) -> None:
         """Follows the StorageClass objects. Before that, no claim can grow."""
-        configuration.subscribe(GroupResource("storage.k8s.io", "storageclasses"), self._configure)
+        configuration.subscribe(GroupResource("storage.k8s.io", "storageclasses"), self._configure, includes_tenants=True)
 
     def _configure(self, objects: dict[str, Object]) -> None:
         expandable = (item for item in objects.values() if item.get("allowVolumeExpansion") is True)

@@ -19,7 +19,7 @@ from probate.server.codec import object_codec
 from probate.store.contract import Revision, Store
 
 MAX_CACHED = 4_000
-"""Limits the cached tenants, and the cached namespaces."""
+"""Limits the cached tenants, namespaces and accounts."""
 _NAMESPACES_RANGE = object_keys.resource_range("namespaces")
 
 
@@ -37,6 +37,7 @@ class TenantUsers:
         self._store = store
         self._uids: dict[str, _Known] = {}  # by tenant; without a uid there is no such tenant
         self._owners: dict[str, _Known] = {}  # by namespace: the uid of the tenant that owns it
+        self._accounts: dict[User, User] = {}  # the user of a tenant by that of the platform, since others cache by its identity
 
     async def check(self, claim: TenantClaim) -> None:
         """Raises `Unauthorized` unless what a certificate says about tenants is true now."""
@@ -50,7 +51,14 @@ class TenantUsers:
     async def account(self, user: User, namespace: str) -> User:
         """Returns a service account of a namespace as a user: of the tenant that owns the namespace, or of the platform."""
         tenant = tenants.id_in_name(namespace)
-        return users.tenant_user(user, tenant) if tenant and await self._owner_uid(tenant, namespace) else user
+        if not tenant or not await self._owner_uid(tenant, namespace):
+            return user
+        found = self._accounts.get(user)
+        if found is None:
+            if len(self._accounts) >= MAX_CACHED:
+                self._accounts.clear()
+            found = self._accounts[user] = users.tenant_user(user, tenant)
+        return found
 
     def is_account_cached(self, user: User, namespace: str) -> bool:
         """Fast path: whether `account` would return this user again, by what is cached. Never awaits."""
@@ -82,6 +90,8 @@ class TenantUsers:
         self._uids.pop(tenant, None)
         for namespace in [name for name in self._owners if tenants.id_in_name(name) == tenant]:
             del self._owners[namespace]
+        for user in [user for user, account in self._accounts.items() if account.tenant == tenant]:
+            del self._accounts[user]
 
     def _cached(self, answers: dict[str, _Known], name: str, *ranges: str) -> str | None:
         """Returns the cached answer if nothing in these ranges has changed since it was read, else None."""

@@ -12,6 +12,8 @@ another name, kind or scope. A reference from another namespace does not count, 
 The right is checked for the owner that the reference names, but the owner that it blocks is found by uid. So name and uid must
 belong to one object, or the right to one owner would allow blocking another. That is checked only for users who have the right, so
 that others learn nothing about which objects exist.
+
+No role of a tenant gives the right to block what the platform shares with tenants: a node that is deleted would wait for a tenant.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import json
 from probate.api import object_keys
 from probate.api.catalog import Resource
 from probate.api.field_errors import FORBIDDEN, FieldError
-from probate.api.gvk import GroupVersion
+from probate.api.gvk import GroupResource, GroupVersion
 from probate.api.object_keys import NO_KEY
 from probate.api.objects import Object
 from probate.api.ownership import Item, ObjectMeta, OwnerReference, Uid
@@ -36,6 +38,7 @@ from probate.server.kind_rules.contract import ServedKinds
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
 from probate.server.storage import index_entries
+from probate.server.storage.tenancy import Tenancy
 from probate.store.contract import Store
 
 REFERENCES_PER_TURN = 100
@@ -47,10 +50,11 @@ CONTROLLERS = "system:serviceaccount:kube-system:"
 class BlockOwnerDeletion:
     """The check of new references to owners. `mode` says which references take rights."""
 
-    def __init__(self, authorizer: Authorizer, kinds: ServedKinds, store: Store, *, mode: OwnerChecks) -> None:
+    def __init__(self, authorizer: Authorizer, kinds: ServedKinds, store: Store, *, mode: OwnerChecks, tenancy: Tenancy) -> None:
         self._authorizer = authorizer
         self._kinds = kinds
         self._store = store
+        self._tenancy = tenancy
         self.mode = mode
 
     async def check(self, user: User, at: Target, *, new: Object, old: Object | None) -> None:
@@ -81,7 +85,7 @@ class BlockOwnerDeletion:
             "update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name
         )
         if (blocks or self.mode is OwnerChecks.ALL) and not await self._may_block(user, ask):
-            return _permission_message(user, ask._replace(subresource="finalizers"))
+            return self._denial_message(user, ask)
         if user.name.startswith(CONTROLLERS):
             return ""
         owner_item = await self._find_owner(at, owner, kind)
@@ -109,9 +113,19 @@ class BlockOwnerDeletion:
         )
 
     async def _may_block(self, user: User, owner: ResourceAttributes) -> bool:
+        if self._is_of_platform(owner):
+            return False
         if await self._authorizer.allows(user, owner._replace(subresource="finalizers")):
             return True
         return await self._authorizer.allows(user, owner) and await self._authorizer.allows(user, owner._replace(verb="delete"))
+
+    def _is_of_platform(self, owner: ResourceAttributes) -> bool:
+        return not owner.namespace and self._tenancy.is_of_platform(GroupResource(owner.group, owner.resource), owner.name)
+
+    def _denial_message(self, user: User, owner: ResourceAttributes) -> str:
+        if self._is_of_platform(owner):
+            return f"{owner.resource} {owner.name} belongs to the platform, which shares it with tenants: a tenant cannot block it"
+        return _permission_message(user, owner._replace(subresource="finalizers"))
 
     async def _find_owner(self, at: Target, owner: OwnerReference, kind: Resource) -> Item | None:
         """Returns the owner if the object with the reference's name also has its uid."""

@@ -5,6 +5,10 @@ which is before its author gets an answer. So on SQLite no request is authorized
 changes by other servers arrive through its watch, some milliseconds late. When the store cannot confirm that its watches are
 current (`Store.confirmed_revision`), requests wait, and fail after `MAX_WAIT_SECONDS`: no request is authorized by a binding that
 may have been revoked.
+
+**Tenants.** Roles and bindings of tenants (label `kubezoo.io/tenant`) are left out, so that none of them gives a right in the
+physical view: a tenant that binds the group system:authenticated means its own users. Requests of tenants are authorized by a
+cache on the tenant's view of the store, in which objects do not have the label.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from contextlib import suppress
 
 import orjson
 
-from probate.api import object_keys
+from probate.api import object_keys, tenants
 from probate.api.gvk import GroupResource
 from probate.api.rbac.rule_resolver import GROUP, RESOURCES, RuleResolver
 from probate.core import errors
@@ -106,20 +110,25 @@ class RbacCache:
         asyncio.get_running_loop().call_soon(self._changed.set)
 
     def _replace(self, prefix: str, records: list[Record]) -> None:
-        keys = {record.key for record in records}
-        for key in self._keys[prefix] - keys:
-            self._put(key, None)
+        for key in self._keys[prefix] - {record.key for record in records}:
+            self._put(prefix, key, None)
         for record in records:
-            self._put(record.key, record.value)
-        self._keys[prefix] = keys
+            self._put(prefix, record.key, record.value)
 
     def _apply(self, prefix: str, batch: Batch) -> bool:
         for event in batch:
-            self._put(event.key, event.value)
-            (self._keys[prefix].discard if event.value is None else self._keys[prefix].add)(event.key)
+            self._put(prefix, event.key, event.value)
         return True
 
-    def _put(self, key: str, value: bytes | None) -> None:
-        about = object_keys.parse(key)
-        plural = about.group_resource.resource
-        self._grants.put(plural, about.namespace, about.name, object_=None if value is None else orjson.loads(value))
+    def _put(self, prefix: str, key: str, value: bytes | None) -> None:
+        """Updates the grants, which do not include what belongs to tenants."""
+        object_ = None if value is None else orjson.loads(value)
+        about, keys = object_keys.parse(key), self._keys[prefix]
+        if object_ is not None and not tenants.tenant_of(object_):
+            keys.add(key)
+        elif key in keys:
+            keys.remove(key)
+            object_ = None
+        else:
+            return
+        self._grants.put(about.group_resource.resource, about.namespace, about.name, object_=object_)

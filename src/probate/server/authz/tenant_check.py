@@ -32,7 +32,8 @@ class TenantCheck:
         self._store = store
 
     async def check(self, _user: User, at: Target, *, new: Object, old: Object | None) -> None:
-        """Raises `Invalid` for a new Tenant whose names are taken, `Forbidden` for an update that removes the finalizer."""
+        """Raises `AlreadyExists` for a new Tenant that exists, `Invalid` for one whose names are taken, and `Forbidden` for an
+        update that removes the finalizer."""
         if at.resource.group_resource != tenants.TENANTS:
             return
         if old is None:
@@ -45,6 +46,8 @@ class TenantCheck:
             raise api_errors.forbidden(at.resource, old["metadata"]["name"], reason)
 
     async def _check_is_free(self, resource: Resource, tenant: str) -> None:
+        if any(await self._store.read_many([tenants.tenant_key(tenant)])):  # damaged or not
+            raise api_errors.already_exists(resource, tenant)
         found = await tenant_content.find_objects_in_the_way(self._store, tenant, limit=MAX_NAMED + 1)
         if found:
             detail = (

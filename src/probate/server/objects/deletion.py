@@ -83,6 +83,8 @@ def plan_removal(
     leave = [*index_entries.entries_of(current.key, meta), *service_claims.claims_of(current.key, current.value)]
     if current.key.startswith(storage_keys.NAMESPACES_RANGE):
         leave.append(storage_keys.quota_key(meta.name))
+    if current.key.startswith(tenants.TENANTS_RANGE):
+        leave.append(storage_keys.tenant_quota_key(meta.name))
     txn = contract.delete(current.key, revision=current.revision, remove_entries=leave, guards=guards)
     return DeletionPlan(txn, current, removes=True, fallback=fallback)
 
@@ -210,10 +212,14 @@ def _close(resource: Resource, object_: Object, *, wish: DeletionRequest, now: f
 
 
 def _mark(resource: Resource, object_: Object, *, finalizers: list[str], now: float) -> Object:
-    """Returns the scope with a deletionTimestamp and these finalizers; a namespace or Tenant also with phase Terminating."""
+    """Returns the scope with a deletionTimestamp and these finalizers; a namespace or Tenant also with phase Terminating, and a
+    Tenant with the condition Ready False."""
     meta = {"deletionTimestamp": format_time(now), **object_["metadata"], "finalizers": finalizers}
     if not finalizers:
         del meta["finalizers"]
     if resource.group_resource == storage_keys.CRDS:
         return {**object_, "metadata": meta}
-    return {**object_, "metadata": meta, "status": {**(object_.get("status") or {}), "phase": "Terminating"}}
+    status = {**(object_.get("status") or {}), "phase": "Terminating"}
+    if resource.group_resource == tenants.TENANTS:
+        status["conditions"] = tenants.terminating_conditions(status.get("conditions") or [], meta["deletionTimestamp"])
+    return {**object_, "metadata": meta, "status": status}

@@ -21,7 +21,6 @@ from probate.server.authz.authorizer import Authorizer
 from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
 from probate.server.authz.csr_signers import SignerCheck
 from probate.server.authz.escalation import EscalationCheck
-from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.authz.owner_reference_permissions import OwnerReferencePermissions
 from probate.server.authz.policy_param_permissions import PolicyParamCheck
 from probate.server.authz.tenant_check import TenantCheck
@@ -60,7 +59,7 @@ class WriteChecks:
         *,
         offloader: Offloader,
         classes: PriorityAdmission,
-        owner_permissions: OwnerChecks,
+        blocking: BlockOwnerDeletion,
         owner_warnings: CheckMode,
     ) -> None:
         self.by_group: dict[str, WriteCheck] = {
@@ -70,8 +69,8 @@ class WriteChecks:
             priority.GROUP: _DefaultClassCheck(classes),
             tenants.GROUP: TenantCheck(store),
         }
-        self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owner_permissions)
-        self.metadata = OwnerReferencePermissions(authorizer, owner_permissions)
+        self.blocking = blocking
+        self.metadata = OwnerReferencePermissions(authorizer, blocking.mode)
         self.warnings = OwnerReferenceWarnings(authorizer, kinds, store, mode=owner_warnings)
 
     async def check_metadata(self, user: User, at: Target, *, new: Object, old: Object) -> None:

@@ -18,6 +18,7 @@ from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.admission.admission_control import AdmissionControl
 from probate.server.kind_rules.contract import KindRules, ServedKinds
 from probate.server.request import Target
+from probate.server.storage import tenancy
 
 EntriesOnCreate = Callable[[Object, str], list[Entry]]
 """Returns the managed fields entries of a new object after defaulting, given the current time."""
@@ -79,6 +80,7 @@ class ObjectPreparer:
             meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
         meta["uid"] = meta.get("uid") or before["uid"]
         meta.pop("selfLink", None)
+        tenancy.keep_label(new, old)
         self._kinds.rules(target.resource).prepare_for_update(
             new, old, _written_subresource(target), now=format_time(self._clock.now())
         )

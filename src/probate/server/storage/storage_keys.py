@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from probate.api import object_keys
+from probate.api import object_keys, tenants
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
 from probate.api.object_keys import Key
@@ -16,6 +16,8 @@ _LAST_NAME = "\U0010ffff"
 """Comes after every name."""
 NAMESPACES = GroupResource("", "namespaces")
 NAMESPACES_RANGE = object_keys.resource_range(NAMESPACES)
+WHOLE_TENANT = "*"
+"""Stands for all namespaces of a tenant, and what is in none. No namespace has this name."""
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -58,6 +60,11 @@ def namespace_key(name: str) -> Key:
 def quota_key(namespace: str) -> str:
     """Returns the index entry that every write counted by a quota of the namespace rewrites."""
     return f"quota/{namespace}"
+
+
+def tenant_quota_key(tenant: str) -> str:
+    """Returns the index entry that every write counted by the quota of a tenant rewrites."""
+    return quota_key(f"{tenants.prefix_of(tenant)}{WHOLE_TENANT}")
 
 
 def crd_key(resource: Resource) -> Key:

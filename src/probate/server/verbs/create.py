@@ -17,7 +17,7 @@ from probate.server.objects import managed_fields, path_identity, write_strategy
 from probate.server.objects.write_strategy import EntriesOnCreate
 from probate.server.request import Request, Target
 from probate.server.response import Response
-from probate.server.storage import index_entries, service_claims, storage_keys
+from probate.server.storage import index_entries, service_claims, storage_keys, tenancy
 from probate.store.contract import NO_REVISION, Absent, EmptyRange, FailedGuards, Guard, Record, Revision
 from probate.store.contract import create as new
 
@@ -65,6 +65,8 @@ async def try_create(
 ) -> Record | None:
     """Creates the object. Returns None if another attempt may succeed."""
     guards = context.scope_guards.cached_guards(target) or await context.scope_guards.guards(target)
+    if tenant := await context.tenancy.tenant_of_new(target, requested):
+        create_entries = tenancy.labelling(create_entries, tenant)
     if target.resource.group == csr_signers.GROUP:
         requested = csr_signers.without_requester(target, requested)
     if context.admission.chain.mutates(CREATE, target):

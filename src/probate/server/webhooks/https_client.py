@@ -6,6 +6,7 @@ Redirects are not followed: the client connects only to configured servers.
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import hashlib
 import socket
@@ -24,6 +25,9 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 MAX_AT_ONCE = 100
 """Maximum number of concurrent requests to one server. Further requests fail at once: they neither wait nor add load to it."""
 MAX_POOLED = 16
+"""Connections to one server that are kept for the next requests."""
+MAX_POOLED_IN_ALL = 256
+"""Connections to all servers that are kept. Whoever configures webhooks names the servers: there can be any number of them."""
 POOL_SECONDS = 30.0
 MAX_CONTEXTS = 64
 _CHUNK = 64 * 1024
@@ -54,6 +58,12 @@ class Outbound:
         self._in_flight: dict[_PoolKey, int] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
+    def with_own_limit(self) -> Outbound:
+        """Returns a client on the same connections whose requests count separately: another one cannot take all places."""
+        other = copy.copy(self)
+        other._in_flight = {}  # noqa: SLF001
+        return other
+
     async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
         """Posts a request and returns the response body. Raises `Unreachable` on timeout or if the status is not successful."""
         ca = hashlib.sha256(endpoint.ca.encode()).hexdigest() if endpoint.is_tls else ""
@@ -75,8 +85,9 @@ class Outbound:
 
     async def close(self) -> None:
         """Closes all pooled connections."""
-        kept, self._pool = self._pool, {}
-        for connection in [one for some in kept.values() for one in some]:
+        kept = [connection for some in self._pool.values() for connection in some]
+        self._pool.clear()
+        for connection in kept:
             connection.writer.transport.abort()
         await asyncio.sleep(0)
 
@@ -96,6 +107,8 @@ class Outbound:
         while kept:
             found = kept.pop()
             if now - found.since < POOL_SECONDS and not found.reader.at_eof() and not found.writer.is_closing():
+                if not kept:
+                    del self._pool[pool_key]
                 return found
             found.writer.transport.abort()
         self._pool.pop(pool_key, None)
@@ -131,11 +144,21 @@ class Outbound:
         return answer.body()
 
     def _keep(self, connection: _Connection, pool_key: _PoolKey) -> None:
+        if sum(map(len, self._pool.values())) >= MAX_POOLED_IN_ALL:
+            self._drop_oldest()
         kept = self._pool.setdefault(pool_key, [])
         if len(kept) >= MAX_POOLED:
             connection.writer.transport.abort()
         else:
             kept.append(connection._replace(since=asyncio.get_running_loop().time()))
+
+    def _drop_oldest(self) -> None:
+        """Closes the connection that has been unused for longest."""
+        pool_key = min((key for key, kept in self._pool.items() if kept), key=lambda key: self._pool[key][0].since)
+        oldest = self._pool[pool_key].pop(0)
+        oldest.writer.transport.abort()
+        if not self._pool[pool_key]:
+            del self._pool[pool_key]
 
 
 class _Stale(ConnectionError):

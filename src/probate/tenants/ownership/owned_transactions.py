@@ -45,21 +45,27 @@ Plan: TypeAlias = Txn | Terminating
 """The transaction to commit, or why there is none."""
 
 
-def owned_create(txn: Txn, value: bytes, *, prefixes: tuple[str, ...], claimant: str, states: States) -> Plan:
-    """Returns the create of an object that may belong to a tenant.
+def owner_of_new(key: str, label: str, *, prefixes: tuple[str, ...], claimant: str, states: States) -> str:
+    """Returns the tenant that a new object belongs to; empty if it belongs to none.
 
     `prefixes` are the tenants in its key, `claimant` the one of a volume's claim. Raises `Forbidden` if it would belong to two
     tenants, and `Invalid` if its label names another tenant.
     """
-    possible = dict.fromkeys((*prefixes, claimant) if claimant else prefixes)
+    possible = (*prefixes, claimant) if claimant and claimant not in prefixes else prefixes
     existing = [tenant for tenant in possible if states[tenant].exists]
     if len(existing) > 1:
-        raise tenant_errors.between_tenants(txn.key, *existing[:2])
+        raise tenant_errors.between_tenants(key, *existing[:2])
     owner = existing[0] if existing else ""
-    label = stored_labels.tenant_of(value)
     if label and label != owner:
-        raise tenant_errors.wrong_label(txn.key, label, owner)
-    absent = [tenant for tenant in possible if tenant != owner]
+        raise tenant_errors.wrong_label(key, label, owner)
+    return owner
+
+
+def owned_create(txn: Txn, value: bytes, *, prefixes: tuple[str, ...], claimant: str, states: States) -> Plan:
+    """Returns the create of an object that may belong to a tenant. Raises like `owner_of_new`."""
+    label = stored_labels.tenant_of(value)
+    owner = owner_of_new(txn.key, label, prefixes=prefixes, claimant=claimant, states=states)
+    absent = [tenant for tenant in dict.fromkeys((*prefixes, claimant)) if tenant not in {"", owner}]
     taken = [tenant for tenant in absent if tenant in prefixes] if prefixed_keys.is_cluster_scoped(txn.key) else []
     guarded = _changed(txn, guards=map(tenant_states.absence_guard, absent), owners=taken)
     return _entering(guarded, value, tenant=owner, state=states[owner]) if owner else guarded
@@ -116,9 +122,8 @@ def adopting_update(txn: Txn, value: bytes, current: ReadResult, *, claimant: st
 
 def owned_delete(txn: Txn, owners: Iterable[str]) -> Txn:
     """Returns the delete, which also removes the entries of the object for these tenants. Those that do not exist are ignored."""
-    entries = dict.fromkeys(tenants.content_entry(tenant, txn.key) for tenant in owners)
-    missing = [entry for entry in entries if entry not in txn.remove_entries]  # that of a damaged object has found them all
-    return msgspec.structs.replace(txn, remove_entries=(*txn.remove_entries, *missing))
+    entries = [tenants.content_entry(tenant, txn.key) for tenant in owners]
+    return msgspec.structs.replace(txn, remove_entries=tuple(dict.fromkeys([*txn.remove_entries, *entries])))
 
 
 def _entering(txn: Txn, value: bytes, *, tenant: str, state: TenantState) -> Plan:

@@ -24,6 +24,7 @@ from typing import Any
 
 from probate.store.contract import CommitResult, FailedGuards, Guard, Store, Txn
 from probate.tenants.ownership import tenant_errors, tenant_states
+from probate.tenants.ownership.new_objects import NewObjects
 from probate.tenants.ownership.owned_transactions import Terminating
 from probate.tenants.ownership.tenant_states import CLOSED
 from probate.tenants.ownership.transaction_planner import TransactionPlanner
@@ -40,6 +41,7 @@ class OwnershipStore:
         self._planner = TransactionPlanner(store)
         self._commit = store.commit
         self._commit_many = store.commit_many
+        self.tenancy = NewObjects(self._planner.keys, self._planner.states)
         self.limits = store.limits
         self.damaged_objects = store.damaged_objects
         self.revision = store.revision

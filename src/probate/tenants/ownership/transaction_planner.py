@@ -47,13 +47,13 @@ class TransactionPlanner:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._limits = _reduced(store.limits)
-        self._keys = PrefixedKeys()
+        self.keys = PrefixedKeys()
         self.states = TenantStates(store)
 
     def is_untouched(self, txn: Txn) -> bool:
         """Fast path: whether the transaction can be committed as it is, which the keys and values of most show at once."""
         key, value = txn.key, txn.value
-        if key.rpartition("/")[0] not in self._keys.free_folders and (prefixed_keys.is_volume(key) or self._keys.tenants_in(key)):
+        if key.rpartition("/")[0] not in self.keys.free_folders and (prefixed_keys.is_volume(key) or self.keys.tenants_in(key)):
             return False
         return value is None or LABEL_BYTES not in value
 
@@ -77,7 +77,7 @@ class TransactionPlanner:
     def _subject(self, txn: Txn) -> _Subject:
         is_volume = prefixed_keys.is_volume(txn.key)
         claimant = stored_labels.claiming_tenant(txn.value) if is_volume and txn.value is not None else ""
-        return _Subject(txn, self._keys.tenants_in(txn.key), claimant, is_volume)
+        return _Subject(txn, self.keys.tenants_in(txn.key), claimant, is_volume)
 
     def _plan(self, subject: _Subject, states: dict[str, TenantState]) -> Plan | None:
         """Returns the plan; None if it depends on the stored object."""

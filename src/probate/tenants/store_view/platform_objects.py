@@ -118,7 +118,7 @@ class PlatformObjects:
 
     def _replace(self, changes: Mapping[GroupResource, SharedRecords]) -> None:
         before = self.snapshot
-        self.snapshot = PlatformSnapshot(before.builtin, {**before.objects, **changes})
+        self.snapshot = before.with_changes(changes)
         old, new = before.crds, self.snapshot.crds
         changed = [resource for resource in {**old, **new} if old.get(resource) != new.get(resource)]
         for listener in tuple(self._listeners) if changed else ():

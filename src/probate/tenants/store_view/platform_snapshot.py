@@ -11,6 +11,7 @@ import msgspec
 from probate.api.catalog import Catalog
 from probate.api.gvk import GroupKind, GroupResource, GroupVersion
 from probate.store.contract import NO_REVISION, Record, Revision
+from probate.tenants import tenant_catalog
 from probate.tenants.store_view.shared_objects import FOLLOWED, NODES, PRIORITY_CLASSES, SYSTEM_PRIORITY_CLASSES
 from probate.tenants.view.object_conversion import API_SERVICES, CRDS
 
@@ -57,22 +58,29 @@ class BuiltinKinds:
     def __init__(self, catalog: Catalog) -> None:
         self.is_namespaced = {resource.group_resource: resource.is_namespaced for resource in catalog}
         self.kinds = {GroupKind(resource.group, resource.kind): resource.group_resource for resource in catalog}
-        self.group_versions = {resource.group_version for resource in catalog}
-        self.groups = {version.group for version in self.group_versions}
+        self.groups = {resource.group for resource in catalog}
+        self.served_versions = {resource.group_version for resource in tenant_catalog.tenant_catalog(catalog)}
 
 
 class PlatformSnapshot:
-    """The shared objects by resource. Those of APIServices are all of the platform: which are shared depends on the CRDs."""
+    """The shared objects by resource, and the kinds that shared CRDs define.
 
-    def __init__(self, builtin: BuiltinKinds, objects: Mapping[GroupResource, SharedRecords]) -> None:
+    The APIServices are all of the platform: which are shared depends on the CRDs.
+    """
+
+    def __init__(
+        self,
+        builtin: BuiltinKinds,
+        objects: Mapping[GroupResource, SharedRecords],
+        crds: Mapping[GroupResource, SharedKind] | None = None,
+    ) -> None:
         self.builtin = builtin
         self.objects = objects
+        self.crds = kinds_of(objects[CRDS]) if crds is None else crds
 
-    @cached_property
-    def crds(self) -> Mapping[GroupResource, SharedKind]:
-        """The kinds that shared CRDs define, by resource."""
-        found = (_kind_of(record) for record in self.objects[CRDS].by_name.values())
-        return dict(kind for kind in found if kind is not None)
+    def with_changes(self, changes: Mapping[GroupResource, SharedRecords]) -> PlatformSnapshot:
+        """Returns the snapshot in which the objects of these resources are others."""
+        return PlatformSnapshot(self.builtin, {**self.objects, **changes}, None if CRDS in changes else self.crds)
 
     @cached_property
     def groups(self) -> frozenset[str]:
@@ -98,7 +106,7 @@ class PlatformSnapshot:
         """Whether an APIService of the platform is of a group and version that tenants have in common."""
         version, _, group = name.partition(".")
         group_version = GroupVersion(group, version)
-        return group_version in self.builtin.group_versions or any(
+        return group_version in self.builtin.served_versions or any(
             resource.group == group and version in shared.versions for resource, shared in self.crds.items()
         )
 
@@ -112,6 +120,11 @@ class PlatformSnapshot:
         """Returns the scope of a shared resource; None if it is not shared."""
         found = self.builtin.is_namespaced.get(resource)
         return found if found is not None or resource not in self.crds else self.crds[resource].is_namespaced
+
+
+def kinds_of(crds: SharedRecords) -> Mapping[GroupResource, SharedKind]:
+    """Returns the kinds that shared CRDs define, by resource."""
+    return dict(kind for record in crds.by_name.values() if (kind := _kind_of(record)) is not None)
 
 
 def _kind_of(record: Record) -> tuple[GroupResource, SharedKind] | None:

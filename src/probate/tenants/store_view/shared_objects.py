@@ -60,9 +60,9 @@ class _Labelled(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Labelled)
 
 
-def tenant_of(value: bytes) -> str:
-    """Returns the tenant to which a stored object belongs; empty for an object of the platform."""
-    return labels_of(value).get(tenants.TENANT_LABEL, "") if _TENANT_MARK in value else ""
+def tenant_of(value: bytes, unlabelled: str = "") -> str:
+    """Returns the tenant to which a stored object belongs; `unlabelled` if it has no label: it is an object of the platform."""
+    return labels_of(value).get(tenants.TENANT_LABEL, unlabelled) if _TENANT_MARK in value else unlabelled
 
 
 def labels_of(value: bytes) -> dict[str, str]:

@@ -24,6 +24,7 @@ from probate.kinds.builtin import catalog
 from probate.store import argument_checks, keys
 from probate.store.contract import (
     CommitResult,
+    EmptyRange,
     FailedGuards,
     Limits,
     Page,
@@ -149,7 +150,8 @@ class TenantStore:
         return [one.outcome(next(outcomes)) if isinstance(one, PhysicalTxn) else one for one in ready]
 
     async def _physical_txns(self, txns: Sequence[Txn]) -> list[Settled]:
-        self._check_keys([key for txn in txns for key in (txn.key, *txn.add_entries)])
+        self._check_keys([key for txn in txns for key in (txn.key, *txn.add_entries, *txn.remove_entries)])
+        self._check_keys([guard.key for txn in txns for guard in txn.guards if not isinstance(guard, EmptyRange)])
         ranges = RangeFactory(self._store, self._current, self._platform)
         return await TxnConverter(self._store, self._current, ranges).convert(txns)
 
@@ -158,9 +160,7 @@ class TenantStore:
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
         argument_checks.check_watch(prefix)
         opening = self._store.watch(self._range(prefix).physical, after=after)
-        watch = TenantWatch(prefix, opening, converter=lambda: self._current, on_close=lambda watch: self._watches.pop(watch, None))
-        self._watches[watch] = None
-        return watch
+        return TenantWatch(prefix, opening, converter=lambda: self._current, open_watches=self._watches)
 
     # The store as a whole
 
@@ -206,6 +206,11 @@ class TenantStore:
                 )
 
     @property
+    def converter(self) -> RecordConverter:
+        """The conversion between the views, as of now. Raises the error that ended the view."""
+        return self._current
+
+    @property
     def _current(self) -> RecordConverter:
         """The converter of the newest snapshot and catalog. Raises the error that ended the view."""
         self._check_is_open()
@@ -223,6 +228,7 @@ class TenantStore:
             raise errors.InvalidKey(
                 f"{prefix!r} is a range of a tenant's objects, and a tenant has no tenants: name whole segments"
             )
+        self._check_keys([prefix])
         return RangeFactory(self._store, self._current, self._platform).range_of(prefix)
 
     def _on_crds_changed(self, resources: Collection[GroupResource]) -> None:

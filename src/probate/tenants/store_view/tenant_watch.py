@@ -22,7 +22,7 @@ _DIVIDED = "events by tenant"
 
 
 class TenantWatch:
-    """A watch of a tenant's range. `converter` returns the newest one; `on_close` is called when the watch is left."""
+    """A watch of a tenant's range. `converter` returns the newest one; the watch is in `open_watches` while it is open."""
 
     def __init__(
         self,
@@ -30,12 +30,12 @@ class TenantWatch:
         opening: AbstractAsyncContextManager[Watch],
         *,
         converter: Callable[[], RecordConverter],
-        on_close: Callable[[TenantWatch], None],
+        open_watches: dict[TenantWatch, None],
     ) -> None:
         self.prefix = prefix
         self._opening = opening
         self._converter = converter
-        self._on_close = on_close
+        self._open_watches = open_watches
         self._error: errors.ProbateError | None = None
         self._watch: Watch | None = None
 
@@ -58,8 +58,8 @@ class TenantWatch:
                 raise self._error
             if not batch:
                 return batch
-            if converted := self._converted(batch):
-                return converted
+            if shown := self._shown(batch):
+                return shown
 
     def wake(self) -> None:
         self._opened.wake()
@@ -70,8 +70,8 @@ class TenantWatch:
         def handle(batch: Batch) -> bool:
             if self._error is not None:
                 return False
-            converted = self._converted(batch)
-            return not converted or handler(converted)
+            converted = self._of_tenant(batch)
+            return not isinstance(converted, DamagedRecord) and (not converted or handler(converted))
 
         self._opened.set_handler(handle)
 
@@ -84,10 +84,11 @@ class TenantWatch:
 
     async def __aenter__(self) -> Self:
         self._watch = await self._opening.__aenter__()
+        self._open_watches[self] = None
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._on_close(self)
+        self._open_watches.pop(self, None)
         await self._opening.__aexit__(kind, error, trace)
 
     @property
@@ -96,14 +97,18 @@ class TenantWatch:
             raise errors.InvariantViolation("a watch is used inside its `async with`", prefix=self.prefix)
         return self._watch
 
-    def _converted(self, batch: Batch) -> Batch:
+    def _shown(self, batch: Batch) -> Batch:
         """Returns what a batch is for the tenant. Raises `Gone` if it contains a change that cannot be shown."""
+        shown = self._of_tenant(batch)
+        if isinstance(shown, DamagedRecord):
+            raise damaged_objects.watch_gap(shown)
+        return shown
+
+    def _of_tenant(self, batch: Batch) -> Batch | DamagedRecord:
         converter = self._converter()
         known: Batch | DamagedRecord | None = batch.cache.get(converter)
         if known is None:
-            known = batch.cache[converter] = _of_tenant(batch, converter)
-        if isinstance(known, DamagedRecord):
-            raise damaged_objects.watch_gap(known)
+            known = batch.cache[converter] = _converted(batch, converter)
         return known
 
     def _in_own_terms(self, error: errors.Gone | errors.TooSlow) -> errors.ProbateError:
@@ -116,7 +121,7 @@ class TenantWatch:
         )
 
 
-def _of_tenant(batch: Batch, converter: RecordConverter) -> Batch | DamagedRecord:
+def _converted(batch: Batch, converter: RecordConverter) -> Batch | DamagedRecord:
     converted = Batch()
     for event in _possible_events(batch, converter.tenant):
         shown = converter.event(event)

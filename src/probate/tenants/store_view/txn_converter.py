@@ -14,6 +14,8 @@ import msgspec
 from probate.api import object_keys, tenants
 from probate.core import errors
 from probate.core.errors import Details
+from probate.server.codec import object_codec
+from probate.server.storage import index_entries
 from probate.store import damaged_objects
 from probate.store.contract import (
     NO_REVISION,
@@ -26,6 +28,7 @@ from probate.store.contract import (
     Store,
     Txn,
 )
+from probate.tenants.ownership import tenant_errors
 from probate.tenants.store_view import name_limits, shared_objects, volume_names
 from probate.tenants.store_view.ranges.range_factory import RangeFactory
 from probate.tenants.store_view.record_converter import RecordConverter
@@ -49,6 +52,7 @@ class PhysicalTxn(NamedTuple):
         return FailedGuards(failed)
 
 
+_CUSTOM = "custom/"
 Settled: TypeAlias = PhysicalTxn | FailedGuards
 """A transaction that is ready to be committed, or the result of one that cannot be."""
 
@@ -90,7 +94,7 @@ class TxnConverter:
             physical,
             value,
             txn.expected_revision,
-            tuple([self._entry(txn.key, entry, physical) for entry in txn.add_entries]),
+            self._added(txn, physical, value),
             tuple([self._entry(txn.key, entry, physical) for entry in txn.remove_entries]),
             tuple([self._guard(guard, found) for guard in txn.guards]),
         )
@@ -104,7 +108,7 @@ class TxnConverter:
             return None
         if visibility == Visibility.OWN:
             return txn.key
-        physical = self._converter.candidates(txn.key)[-1]
+        physical = self._converter.physical_key(txn.key)
         if visibility == Visibility.SHARED or self._converter.own_key(physical) is None or _is_of_tenants(physical):
             raise _of_platform(txn.key)
         return physical
@@ -117,6 +121,9 @@ class TxnConverter:
 
     def _value(self, txn: Txn, physical: str, value: bytes, *, found: Mapping[str, ReadResult]) -> bytes:
         key, resource = txn.key, object_keys.resource_in(txn.key)
+        label = shared_objects.tenant_of(value, self._converter.tenant)
+        if label != self._converter.tenant:
+            raise tenant_errors.wrong_label(key, label, self._converter.tenant)
         converted = self._converter.physical_value(key, physical, value)
         if resource in volume_names.PATHS and (name := volume_names.named_in(resource, value)):
             stored, volume = found.get(physical), found.get(_volume_key(name))
@@ -130,6 +137,18 @@ class TxnConverter:
                 "Make it smaller or split it"
             )
         return converted
+
+    def _added(self, txn: Txn, physical: str, value: bytes | None) -> tuple[str, ...]:
+        """Converts the entries to add. One about a custom kind is left out unless it follows from the physical object.
+
+        Otherwise nobody would remove it. The name of a group can become too long with the prefix, and a kind with a dot cannot be
+        told from the group behind it; no kind has one, so such an entry serves nobody.
+        """
+        converted = [self._entry(txn.key, entry, physical) for entry in txn.add_entries]
+        if value is None or not any(entry.startswith(_CUSTOM) for entry in converted):
+            return tuple(converted)
+        derived = set(index_entries.entries_of(physical, object_codec.meta(value)))
+        return tuple([entry for entry in converted if entry in derived or not entry.startswith(_CUSTOM)])
 
     def _entry(self, key: str, entry: str, physical: str) -> str:
         """Converts an index entry. That of an object whose name is the platform's ends in its physical key."""

@@ -132,6 +132,8 @@ def _own_object_path(names: ToTenant, path: str) -> str | None:
 def own_name(names: ToTenant, resource: GroupResource, name: str) -> str | None:
     """Returns the tenant's name of a cluster-scoped object of the tenant; None if the name is not one of a tenant's object."""
     if resource not in object_conversion.NAMED_BY_GROUP:
+        if names.platform.is_shared_object(resource, name):
+            return None
         return name.removeprefix(names.prefix) if name.startswith(names.prefix) else None
     first, dot, group = name.partition(".")
     return f"{first}{dot}{group.removeprefix(names.prefix)}" if group.startswith(names.prefix) else None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probate.api.objects import Object
-from probate.api.tenants import TENANT_LABEL
+from probate.client.objects import GroupVersionResource
 from probate.controllers.access.csr_signer import REASON
 from probate.controllers.lifecycle.csr_cleaner import REQUESTS
 from probate.controllers.runtime.context import Server
@@ -18,6 +18,7 @@ from support import signed_certificates
 from support.certificate_requests import CLIENT, PEM, csr_object
 from support.workload_cluster import WorkloadCluster, workload_cluster
 
+TENANTS = GroupVersionResource("tenant.kubezoo.io", "v1alpha1", "tenants")
 CERTIFICATE = signed_certificates.new_root("somebody").pem
 
 
@@ -97,13 +98,14 @@ async def test_nothing_is_signed_without_an_authority() -> None:
 
 
 async def test_request_of_a_tenant_is_not_signed_since_the_tenant_approves_it_itself(stage: Signing) -> None:
+    await stage.client.create(TENANTS, "", {"metadata": {"name": "111111"}})
     owned = csr_object(PEM)
-    owned["metadata"]["labels"] = {TENANT_LABEL: "111111"}
+    owned["metadata"]["name"] = "111111-x"
     made = await stage.client.create(REQUESTS, "", owned)
     approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m"}
     await stage.client.update(REQUESTS, {**made, "status": {"conditions": [approved]}}, "approval")
     await stage.settle()
-    found = await stage.client.get(REQUESTS, "", "x") or {}
+    found = await stage.client.get(REQUESTS, "", "111111-x") or {}
     assert [one["type"] for one in found["status"]["conditions"]] == ["Approved", "Failed"]
     assert "ask its administrators for a kubeconfig" in found["status"]["conditions"][1]["message"]
     assert stage.calls == []

@@ -20,7 +20,6 @@ from probate.core.clock import FakeClock
 from probate.store.sqlite.store import open_memory
 from support import bootstrap
 from support.namespace_controller import NAMESPACES, FailingStore, Site, settle
-from support.owned_stores import OwnedStore
 from support.wait_for_objects import condition
 
 TENANTS = "/apis/tenant.kubezoo.io/v1alpha1/tenants"
@@ -38,7 +37,7 @@ TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name":
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     store = await open_memory()
-    made = Site(FailingStore(OwnedStore(store, "111111", "222222")), FakeClock(), Tenants())
+    made = Site(FailingStore(store), FakeClock(), Tenants())
     await bootstrap.ensure_namespaces(made.api)
     for name in ("111111", "222222"):
         await made.make(TENANTS, name)
@@ -323,16 +322,25 @@ async def test_a_tenant_with_content_cannot_be_finalized(site: Site) -> None:
     assert (await tenant(site))["metadata"]["finalizers"] == [tenants.FINALIZER]
 
 
-async def test_conditions_of_others_stay(site: Site) -> None:
-    ready = {"type": "Ready", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+async def test_a_tenant_is_not_ready_from_the_beginning_of_its_deletion(site: Site) -> None:
+    """Conditions of others stay."""
+    since = {"reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    ready, other = {"type": "Ready", "status": "True", **since}, {"type": "Other", "status": "True", **since}
     media = {"Content-Type": "application/merge-patch+json"}
-    await site.http.patch(f"{ONE}/status", json={"status": {"phase": "Active", "conditions": [ready]}}, headers=media)
+    await site.http.patch(f"{ONE}/status", json={"status": {"phase": "Active", "conditions": [ready, other]}}, headers=media)
     await site.make(f"{WEB}/configmaps", "held", finalizers=[HOLD])
+    await site.make(f"{WEB}/configmaps", "held-too", finalizers=["example.com/other"])
     async with running(site):
         await site.http.delete(ONE)
-        reported = await until_reported(site, HOLD)
-        assert condition(reported, "Ready") == ready
+        now = condition(await tenant(site), "Ready")
+        reported = await until_reported(site, "example.com/other (1)")
+        assert condition(reported, "Ready") == now
+        assert (now["status"], now["reason"]) == ("False", "Terminating")
+        assert now["lastTransitionTime"] != ready["lastTransitionTime"]
+        assert condition(reported, "Other") == other
         assert reported["status"]["observedGeneration"] == 1
+        await site.release(f"{WEB}/configmaps/held-too")
+        assert condition(await until_reported(site, f"finalizer {HOLD} (1)"), "Ready") == now
 
 
 async def test_forced_finalizers_are_removed_and_that_is_recorded(site: Site) -> None:

@@ -14,7 +14,6 @@ from probate.settings import Settings
 from probate.store.sqlite.store import open_memory
 from support import bootstrap
 from support.in_process_server import InProcessServer, running
-from support.owned_stores import OwnedStore
 
 ONE = "/apis/tenant.kubezoo.io/v1alpha1/tenants/111111"
 MAPS = "/api/v1/namespaces/111111-web/configmaps"
@@ -25,7 +24,7 @@ MERGE = "application/merge-patch+json"
 @pytest.fixture
 async def house() -> AsyncIterator[InProcessServer]:
     clock = FakeClock()
-    store = OwnedStore(await open_memory(), "111111")
+    store = await open_memory()
     async with running(store, clock, collects=False) as server:
         await bootstrap.ensure_roles(server.api)
         async with run_all(server.api, clock, BULK_CONTROLLERS, settings=Settings()):

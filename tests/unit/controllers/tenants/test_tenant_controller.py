@@ -15,6 +15,7 @@ from probate.client.resources import NAMESPACES
 from probate.controllers.tenants.tenant_controller import RESOURCES, RESYNC_SECONDS, TENANTS, TITLE
 from probate.controllers.tenants.tenant_objects import tenant_objects
 from probate.core import errors
+from probate.store import contract
 from support.workload_cluster import WorkloadCluster, condition, name_of, workload_cluster
 
 ROLES, BINDINGS = RESOURCES["clusterroles"], RESOURCES["clusterrolebindings"]
@@ -108,6 +109,24 @@ async def test_tenant_becomes_active(stage: WorkloadCluster) -> None:
     ready = condition(tenant, "Ready")
     assert (ready["status"], ready["reason"]) == ("True", "Provisioned")
     assert await reasons(stage) == ["TenantActive"]
+
+
+async def test_beginning_and_end_of_the_deletion_are_recorded(stage: WorkloadCluster) -> None:
+    await create_tenant(stage)
+    await stage.client.delete(TENANTS, "", ID)
+    await stage.settle()
+    dying = await read(stage, TENANTS, ID)
+    assert (dying["status"]["phase"], condition(dying, "Ready")["reason"]) == ("Terminating", "Terminating")
+    assert sorted(await reasons(stage)) == ["TenantActive", "TenantTerminating"]
+    await stage.client.patch(TENANTS, "", ID, change={"spec": {"forceFinalizers": ["a.com/b"]}})
+    await stage.settle()
+    assert sorted(await reasons(stage)) == ["TenantActive", "TenantTerminating"]
+    key = tenants.tenant_key(ID)
+    record = await stage.server.store.read(key)
+    assert record is not None
+    await stage.server.store.commit(contract.delete(key, revision=record.revision))
+    await stage.settle()
+    assert sorted(await reasons(stage)) == ["TenantActive", "TenantDeleted", "TenantTerminating"]
 
 
 async def test_provisioned_tenant_is_not_written_again(stage: WorkloadCluster) -> None:

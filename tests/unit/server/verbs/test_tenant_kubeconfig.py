@@ -136,7 +136,7 @@ async def test_dry_run_issues_nothing(server: InProcessServer) -> None:
 
 
 async def test_other_bodies_are_refused(server: InProcessServer) -> None:
-    bodies: tuple[Any, ...] = ({"kind": "Tenant"}, [], {"spec": {"user": 7}})
+    bodies: list[Any] = [{"kind": "Tenant"}, [], {"spec": {"user": 7}}]
     for body in bodies:
         assert (await server.request("POST", f"{TENANTS}/111111/kubeconfig", body)).code == 400
 

@@ -172,6 +172,17 @@ async def test_a_tenant_that_is_being_deleted_keeps_its_name(server: InProcessSe
     assert (await make(server)).json["reason"] == "AlreadyExists"
 
 
+@pytest.mark.parametrize("query", [{}, {"dryRun": "All"}])
+async def test_a_tenant_that_exists_already_exists_although_its_names_are_its_own(
+    server: InProcessServer, query: dict[str, str]
+) -> None:
+    await make(server)
+    await server.create("namespaces", "", {"metadata": {"name": "111111-web"}})
+    answer = await server.request("POST", TENANTS, {"metadata": {"name": "111111"}}, query=query)
+    assert (answer.code, answer.json["reason"]) == (409, "AlreadyExists")
+    assert answer.json["message"] == 'tenants.tenant.kubezoo.io "111111" already exists'
+
+
 async def test_a_tenant_whose_names_are_taken_is_refused(server: InProcessServer) -> None:
     """The objects may be older than the index that lists them."""
     await server.create("namespaces", "", {"metadata": {"name": "gitlab-runner"}})
@@ -282,12 +293,6 @@ async def test_the_kind_cannot_be_defined_again(server: InProcessServer) -> None
     """A definition would replace it."""
     answer = await server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(tenants.GROUP))
     assert (answer.code, answer.json["details"]["causes"][0]["field"]) == (422, "spec.group")
-
-
-async def test_nobody_handles_the_subresource_for_credentials_yet(server: InProcessServer) -> None:
-    await make(server)
-    assert (await server.request("POST", f"{ONE}/kubeconfig", {})).code == 404
-    assert (await server.request("GET", f"{ONE}/kubeconfig")).code == 405
 
 
 async def test_unknown_fields_are_reported(server: InProcessServer) -> None:

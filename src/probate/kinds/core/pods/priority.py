@@ -1,6 +1,9 @@
 """Resolves priority classes: a new pod gets the priority of the class that it names, or of the global default class.
 
 A pod names a class and never sets the number: a pod whose priority differs from that of its class is rejected.
+
+The global default class of a tenant is that of the tenant's pods only, and a tenant's pods get no default class of the platform,
+unless it is shared.
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.kinds.shared import system_priority_classes
 from probate.kinds.shared.object_fields import ensure_child, fill
@@ -20,7 +24,6 @@ class _Class(NamedTuple):
     value: int
     name: str
     policy: str
-    is_default: bool = False
 
 
 _NONE = _Class(0, "", DEFAULT_PREEMPTION)
@@ -31,9 +34,10 @@ class Priorities:
     """The existing priority classes: the system classes and PriorityClass objects."""
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
-        found = [_class(one) for one in objects]
-        self._classes = _SYSTEM | {one.name: one for one in found}
-        self._default = min((one for one in found if one.is_default), default=_NONE)
+        found = list(objects)
+        self._classes = _SYSTEM | {one.name: one for one in map(_class, found)}
+        self._defaults = [one for one in found if one.get("globalDefault")]
+        self._default_by_tenant: dict[str, _Class] = {}
 
     def admit(self, pod: Object) -> str:
         """Sets the priority of a new pod.
@@ -44,7 +48,7 @@ class Priorities:
         if spec is None:
             return ""
         wanted: str = spec.get("priorityClassName") or ""
-        found = self._classes.get(wanted) if wanted else self._default
+        found = self._classes.get(wanted) if wanted else self._default(tenants.tenant_of(pod))
         if found is None:
             return f"no PriorityClass with name {wanted[:_MAX_SHOWN]} was found"
         if why := _objection(spec, found):
@@ -54,14 +58,22 @@ class Priorities:
         fill(spec, priority=found.value, preemptionPolicy=found.policy)
         return ""
 
-    def other_default(self, name: str) -> str:
-        """Returns the name of the global default class, if it is not this one."""
-        return self._default.name if self._default.name != name else ""
+    def other_default(self, object_: Object) -> str:
+        """Returns the name of the global default class where this one would be it, if there is another."""
+        found = self._default(tenants.tenant_of(object_))
+        return found.name if found.name != (object_["metadata"].get("name") or "") else ""
+
+    def _default(self, tenant: str) -> _Class:
+        """Returns the default class of a tenant; of the platform, if it is empty."""
+        found = self._default_by_tenant.get(tenant)
+        if found is None:
+            applicable = (_class(one) for one in self._defaults if tenants.applies_to(one, tenant))
+            found = self._default_by_tenant[tenant] = min(applicable, default=_NONE)
+        return found
 
 
 def _class(object_: Object) -> _Class:
-    policy, is_default = object_.get("preemptionPolicy") or DEFAULT_PREEMPTION, bool(object_.get("globalDefault"))
-    return _Class(object_.get("value") or 0, object_["metadata"]["name"], policy, is_default)
+    return _Class(object_.get("value") or 0, object_["metadata"]["name"], object_.get("preemptionPolicy") or DEFAULT_PREEMPTION)
 
 
 def _objection(spec: Object, found: _Class) -> str:

@@ -1,4 +1,4 @@
-"""The objects of one resource in one namespace, as quotas count them.
+"""The objects of one resource in one scope, as quotas count them.
 
 A quota check waits until all changes up to some revision have been applied. So it is harmless to apply a change that the first read
 has already seen: changes are applied in order, and end in the same state.
@@ -7,38 +7,20 @@ has already seen: changes are applied in order, and end in the same state.
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
 
-import orjson
-
-from probate.api import object_keys
-from probate.kinds.core.quota import usage
 from probate.kinds.core.quota.usage import ObjectUsage
-from probate.store import pagination
+from probate.server.admission.quotas.quota_scopes import QuotaScopes, ResourceInScope
 from probate.store.contract import Event, Store
-
-_DECODED = frozenset({usage.PODS, usage.SERVICES, usage.CLAIMS})
-"""The resources whose objects are decoded. Of all others only the number matters."""
-
-
-class ResourceInNamespace(NamedTuple):
-    """A resource, named as in store keys, and a namespace."""
-
-    resource: str
-    namespace: str
-
-    @property
-    def prefix(self) -> str:
-        return object_keys.namespace_range(self.resource, self.namespace)
 
 
 class CountedObjects:
-    """The objects of a resource in a namespace. Changes that arrive during the first read are deferred until after it."""
+    """The objects of a resource in a scope. Changes that arrive during the first read are deferred until after it."""
 
-    def __init__(self, scope: ResourceInNamespace) -> None:
-        self.scope = scope
+    def __init__(self, counted: ResourceInScope, scopes: QuotaScopes) -> None:
+        self.counted = counted
         self.objects: dict[str, ObjectUsage] = {}
         self.is_read = asyncio.Event()
+        self._scopes = scopes
         self._deferred: list[Event] = []
 
     def reset(self) -> None:
@@ -47,12 +29,10 @@ class CountedObjects:
         self._deferred = []
 
     async def read(self, store: Store) -> None:
-        """Reads all objects at one revision, and then applies the changes that arrived meanwhile."""
+        """Reads all objects, and then applies the changes that arrived meanwhile."""
         objects: dict[str, ObjectUsage] = {}
-        async for page in pagination.pages(store, self.scope.prefix):
-            objects |= {record.key: self._count(record.value) for record in page.records}
-            # A damaged object exists, so it counts as one.
-            objects |= {damaged.key: usage.object_usage(self.scope.resource, {}) for damaged in page.damaged_records}
+        async for values in self._scopes.values(store, self.counted):
+            objects |= {key: self._scopes.usage(self.counted, value) for key, value in values.items()}
         self.objects = objects
         deferred, self._deferred = self._deferred, []
         for event in deferred:
@@ -71,9 +51,5 @@ class CountedObjects:
         if event.value is None:
             self.objects.pop(event.key, None)
             return before, None
-        after = self.objects[event.key] = self._count(event.value)
+        after = self.objects[event.key] = self._scopes.usage(self.counted, event.value)
         return before, after
-
-    def _count(self, value: bytes) -> ObjectUsage:
-        resource = self.scope.resource
-        return usage.object_usage(resource, orjson.loads(value) if resource in _DECODED else {})

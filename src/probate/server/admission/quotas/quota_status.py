@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import orjson
 
@@ -25,15 +26,45 @@ log = logging.getLogger(__name__)
 PAUSE_SECONDS = 1.0
 
 
+class QuotaObjects(Protocol):
+    """Where the objects that have quotas say what is limited, and how much is used."""
+
+    def quota(self, key: str, object_: Object) -> Quota | None:
+        """Returns the quota of an object; None if it has none."""
+        ...
+
+    def with_status(self, object_: Object, status: Object | None) -> Object:
+        """Returns the object with the status of its quota; without one if it has no quota."""
+        ...
+
+
+class ResourceQuotaObjects:
+    """ResourceQuotas: their status is that of the quota."""
+
+    def quota(self, key: str, object_: Object) -> Quota | None:
+        return quota_rules.compile_quota(key, object_)
+
+    def with_status(self, object_: Object, status: Object | None) -> Object:
+        return {**object_, "status": status}
+
+
 class QuotaStatusWriter:
     """Writes the status of quotas whose usage has changed, one at a time. Frequent changes of one quota are written together."""
 
-    def __init__(self, store: Store, clock: Clock, used: Callable[[Quota, int], Awaitable[Amounts]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        used: Callable[[Quota, int], Awaitable[Amounts]],
+        *,
+        objects: QuotaObjects | None = None,
+    ) -> None:
+        self._objects = objects or ResourceQuotaObjects()
         self._store = store
         self._clock = clock
         self._used = used
         self._pending: dict[str, None] = {}
-        self._written: dict[str, Object] = {}  # the status of each quota when last written or found correct, by key
+        self._written: dict[str, Object | None] = {}  # the status of each quota when last written or found correct, by key
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -84,12 +115,13 @@ class QuotaStatusWriter:
         if record is None:
             return True
         object_ = orjson.loads(record.value)
-        quota = quota_rules.compile_quota(key, object_)
+        quota = self._objects.quota(key, object_)
         # The usage is as of this revision or later. Otherwise, of two servers, one that lags would overwrite the status that it has
         # just read with an older usage, the other server would correct that, and so on without end.
-        status = quota_rules.status(quota, await self._used(quota, record.revision))
+        status = None if quota is None else quota_rules.status(quota, await self._used(quota, record.revision))
         self._written[key] = status
-        if object_.get("status") == status:
+        written = self._objects.with_status(object_, status)
+        if written == object_:
             return True
-        value = object_codec.stored({**object_, "status": status})
+        value = object_codec.stored(written)
         return not isinstance(await self._store.commit(contract.update(key, value, revision=record.revision)), FailedGuards)

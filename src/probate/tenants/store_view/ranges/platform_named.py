@@ -57,7 +57,7 @@ class ListedRange(TenantRange):
         found: list[Found] = []
         for (key, physical), result in zip(listed, results, strict=True):
             record = await self._as_of(physical, result, at)
-            if record is not None:
+            if record is not None and (key != physical or isinstance(record, DamagedRecord) or self._is_own(record)):
                 found.append(Found(key, record))
         return found
 

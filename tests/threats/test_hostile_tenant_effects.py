@@ -1,0 +1,344 @@
+"""A tenant's user with all rights in the tenant tries to affect others: by owners, volumes, labels, shared objects and load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from probate.api.rbac.users import User
+from probate.client.objects import GroupVersionResource
+from probate.client.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from probate.core import errors
+from probate.core.aio import tasks
+from probate.core.clock import FakeClock
+from probate.http.limit_log import LimitLog
+from probate.server.authz.owner_checks import OwnerChecks
+from probate.server.request_limits import RequestLimits
+from probate.server.storage import index_entries
+from probate.server.webhooks.endpoints import Endpoint, Unreachable
+from probate.server.webhooks.https_client import MAX_AT_ONCE, MAX_POOLED_IN_ALL, Outbound
+from probate.tenants import context_factory
+from support.stored_tenants import create_tenant
+from support.tenant_server import TenantServer, running_with_tenants, user_of
+from support.workload_cluster import WorkloadCluster, workload_cluster
+
+ADMIN, VICTIM = user_of("111111"), user_of("222222")
+MAPS, VOLUMES = "/api/v1/namespaces/web/configmaps", "/api/v1/persistentvolumes"
+NODES = "/api/v1/nodes"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE, JSON, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
+SHARED = {"kubezoo.io/shared": "true"}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[TenantServer]:
+    async with running_with_tenants("111111", "222222") as one:
+        await one.create("nodes", "", {"metadata": {"name": "node-1"}})
+        shared = {"metadata": {"name": "standard", "labels": SHARED}, "provisioner": "a.com/p"}
+        await one.create(CLASSES[1:], "", shared)
+        yield one
+
+
+def crd(plural: str, group: str, scope: str = "Namespaced", **labels: str) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    spec = {"group": group, "scope": scope, "names": {"plural": plural, "kind": plural.title()}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    return {"metadata": {"name": f"{plural}.{group}", "labels": labels}, "spec": {**spec, "versions": versions}}
+
+
+def volume(name: str, **spec: Any) -> dict[str, Any]:
+    about = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/v"}, "storageClassName": ""}
+    return {"metadata": {"name": name}, "spec": {**about, **spec}}
+
+
+async def reference_to(server: TenantServer, user: User | None, path: str, **fields: Any) -> dict[str, Any]:
+    """Returns an owner reference to an object as its owner sees it; `user` is None for the platform."""
+    found = (await (server.request("GET", path) if user is None else server.ask(user, "GET", path))).json
+    meta = found["metadata"]
+    kind = {"apiVersion": found["apiVersion"], "kind": found["kind"]}
+    return {**kind, "name": meta["name"], "uid": meta["uid"], "blockOwnerDeletion": True, **fields}
+
+
+SHARED_OWNERS = (f"{NODES}/node-1", f"{CLASSES}/standard")
+
+
+@pytest.mark.parametrize("path", SHARED_OWNERS)
+async def test_shared_owner_waits_for_an_object_of_a_tenant(server: TenantServer, path: str) -> None:
+    """The object would have a finalizer that nobody removes, so the node would never go."""
+    owner = await reference_to(server, ADMIN, path)
+    body = {"metadata": {"name": "m", "ownerReferences": [owner], "finalizers": ["a.com/x"]}}
+    refused = await server.ask(ADMIN, "POST", MAPS, body=body)
+    assert (refused.code, "belongs to the platform" in refused.json["message"]) == (422, True)
+    free = {**body, "metadata": {**body["metadata"], "ownerReferences": [{**owner, "blockOwnerDeletion": False}]}}
+    assert (await server.ask(ADMIN, "POST", MAPS, body=free)).code == 201
+    for media, change in (
+        (MERGE, body),
+        (JSON, [{"op": "add", "path": "/metadata/ownerReferences/0/blockOwnerDeletion", "value": True}]),
+    ):
+        assert (await server.ask(ADMIN, "PATCH", f"{MAPS}/m", body=change, media=media)).code == 422
+    assert not await server.store.nonempty_ranges([index_entries.blocking_range(owner["uid"], "")])
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/namespaces/222222-web", "/apis/tenant.kubezoo.io/v1alpha1/tenants/222222", "/api/v1/namespaces/a"]
+)
+async def test_owner_that_the_tenant_does_not_see_cannot_be_blocked(server: TenantServer, path: str) -> None:
+    owner = await reference_to(server, None, path)
+    for name in (owner["name"], owner["name"].removeprefix("222222-")):
+        body = {"metadata": {"name": "m", "ownerReferences": [{**owner, "name": name}]}}
+        assert (await server.ask(ADMIN, "POST", MAPS, body=body)).code == 422
+    assert not await server.store.nonempty_ranges([index_entries.blocking_range(owner["uid"], "")])
+
+
+def test_references_of_tenants_are_checked_even_if_those_of_others_are_not() -> None:
+    checked = [context_factory.owner_checks(physical) for physical in OwnerChecks]
+    assert checked == [OwnerChecks.BLOCKING, OwnerChecks.BLOCKING, OwnerChecks.ALL]
+
+
+CHANGES: tuple[tuple[str, str, Any], ...] = (
+    ("DELETE", MERGE, None),
+    ("PATCH", MERGE, {"metadata": {"labels": {"a": "b"}}}),
+    ("PATCH", MERGE, {"metadata": {"finalizers": ["a.com/x"]}}),
+    ("PATCH", MERGE, {"metadata": {"labels": {"kubezoo.io/shared": None}}}),
+    ("PATCH", MERGE, {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}),
+)
+
+
+@pytest.mark.parametrize("path", [f"{NODES}/node-1", f"{CLASSES}/standard"])
+async def test_shared_object_was_changed(server: TenantServer, path: str) -> None:
+    before = (await server.request("GET", path)).body
+    for method, media, change in CHANGES:
+        response = await server.ask(ADMIN, method, path, body=change, media=media)
+        assert response.code in {403, 405}, (method, change)
+    for method in ("DELETE", "POST"):
+        collection = path.rpartition("/")[0]
+        code = (await server.ask(ADMIN, method, collection, body={"metadata": {"name": "standard"}, "provisioner": "x"})).code
+        assert code in {403, 405, 409}
+    for subresource in ("status", "proxy", "finalizers", "scale"):
+        assert (await server.ask(ADMIN, "PATCH", f"{path}/{subresource}", body={}, media=MERGE)).code in {404, 405}
+    assert (await server.request("GET", path)).body == before
+
+
+async def test_shared_crd_and_the_objects_of_others_were_changed(server: TenantServer) -> None:
+    for definition in (crd("spaces", "p.com", **SHARED), crd("globes", "p.com", "Cluster", **SHARED)):
+        await server.create(CRDS[1:], "", definition)
+    names = {"metadata": {"name": "x"}, "apiVersion": "p.com/v1"}
+    assert (await server.request("POST", "/apis/p.com/v1/globes", {**names, "kind": "Globes"})).code == 201
+    assert (await server.ask(VICTIM, "POST", "/apis/p.com/v1/globes", body={**names, "kind": "Globes"})).code == 201
+    victim = {**names, "kind": "Spaces"}
+    assert (await server.ask(VICTIM, "POST", "/apis/p.com/v1/namespaces/web/spaces", body=victim)).code == 201
+    assert (await server.ask(ADMIN, "GET", "/apis/p.com/v1/globes/x")).code == 404
+    for path in (f"{CRDS}/spaces.p.com", CRDS):
+        assert (await server.ask(ADMIN, "DELETE", path)).code == 403
+    assert (
+        await server.ask(ADMIN, "PATCH", f"{CRDS}/spaces.p.com/status", body={"status": {"conditions": []}}, media=MERGE)
+    ).code == 403
+    assert (await server.ask(ADMIN, "POST", CRDS, body=crd("spaces", "p.com"))).code == 409
+    for path in ("globes", "namespaces/web/spaces"):
+        assert (await server.ask(ADMIN, "DELETE", f"/apis/p.com/v1/{path}")).code == 200
+    assert len((await server.request("GET", "/apis/p.com/v1/globes")).json["items"]) == 2
+    assert len((await server.request("GET", "/apis/p.com/v1/spaces")).json["items"]) == 1
+
+
+@pytest.mark.parametrize("path", [CLASSES, PRIORITIES, CRDS])
+async def test_object_that_a_tenant_calls_shared_is_not(server: TenantServer, path: str) -> None:
+    bodies: dict[str, dict[str, Any]] = {CLASSES: {"provisioner": "x"}, PRIORITIES: {"value": 1}, CRDS: crd("foos", "a.com")}
+    name = "foos.a.com" if path == CRDS else "mine"
+    made = await server.ask(ADMIN, "POST", path, body={**bodies[path], "metadata": {"name": name, "labels": SHARED}})
+    assert made.code == 201, made.body
+    listed = (await server.ask(VICTIM, "GET", path)).json["items"]
+    assert name not in [one["metadata"]["name"] for one in listed]
+    for user in (VICTIM, user_of("222222", "nobody")):
+        assert (await server.ask(user, "GET", f"{path}/{name}")).code in {403, 404}
+
+
+LABELLED: tuple[tuple[str, str, Any], ...] = (
+    ("POST", JSON, {"metadata": {"name": "n", "labels": {"kubezoo.io/tenant": "222222"}}}),
+    ("POST", JSON, {"metadata": {"name": "n", "labels": {"kubezoo.io/tenant": ""}}}),
+    ("PATCH", MERGE, {"metadata": {"labels": {"kubezoo.io/tenant": "222222"}}}),
+    ("PATCH", JSON, [{"op": "add", "path": "/metadata/labels", "value": {"kubezoo.io/tenant": "222222"}}]),
+    (
+        "PATCH",
+        APPLY,
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "labels": {"kubezoo.io/tenant": "222222"}}},
+    ),
+)
+
+
+@pytest.mark.parametrize("change", LABELLED, ids=[f"{method} {media}" for method, media, _ in LABELLED])
+async def test_label_of_another_tenant_was_accepted(server: TenantServer, change: tuple[str, str, Any]) -> None:
+    method, media, body = change
+    assert (await server.ask(ADMIN, "POST", MAPS, body={"metadata": {"name": "m"}})).code == 201
+    path = MAPS if method == "POST" else f"{MAPS}/m"
+    media = "application/json" if method == "POST" else media
+    query = {"fieldManager": "x", "force": "true"} if media == APPLY else {}
+    refused = await server.ask(ADMIN, method, path, body=body, media=media, query=query)
+    assert (refused.code, "leave it out" in refused.json["message"]) == (422, True)
+    stored = (await server.request("GET", "/api/v1/namespaces/111111-web/configmaps/m")).json
+    assert stored["metadata"]["labels"] == {"kubezoo.io/tenant": "111111"}
+
+
+async def test_own_label_is_accepted_and_not_shown(server: TenantServer) -> None:
+    body = {"metadata": {"name": "m", "labels": {"kubezoo.io/tenant": "111111"}}}
+    assert (await server.ask(ADMIN, "POST", MAPS, body=body)).code == 201
+    assert "labels" not in (await server.ask(ADMIN, "GET", f"{MAPS}/m")).json["metadata"]
+
+
+@pytest.mark.parametrize("namespace", ["222222-web", "a"])
+async def test_volume_for_a_claim_of_others_is_for_an_own_one(server: TenantServer, namespace: str) -> None:
+    claim = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace, "name": "c"}
+    assert (await server.ask(ADMIN, "POST", VOLUMES, body=volume("v", claimRef=claim))).code == 201
+    stored = (await server.request("GET", f"{VOLUMES}/111111-v")).json
+    assert stored["spec"]["claimRef"]["namespace"] == f"111111-{namespace}"
+    change = {"spec": {"claimRef": {**claim, "uid": "1-2"}}}
+    await server.ask(ADMIN, "PATCH", f"{VOLUMES}/v", body=change, media=MERGE)
+    stored = (await server.request("GET", f"{VOLUMES}/111111-v")).json
+    assert stored["spec"]["claimRef"]["namespace"] == f"111111-{namespace}"
+
+
+@pytest.mark.parametrize("named", ["v", "222222-v", "platform"])
+async def test_claim_and_attachment_name_own_volumes_only(server: TenantServer, named: str) -> None:
+    assert (await server.ask(VICTIM, "POST", VOLUMES, body=volume("v"))).code == 201
+    await server.create("persistentvolumes", "", volume("platform"))
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}, "volumeName": named}
+    claims = "/api/v1/namespaces/web/persistentvolumeclaims"
+    assert (await server.ask(ADMIN, "POST", claims, body={"metadata": {"name": "c"}, "spec": spec})).code == 201
+    stored = await server.request("GET", "/api/v1/namespaces/111111-web/persistentvolumeclaims/c")
+    assert stored.json["spec"]["volumeName"] == f"111111-{named}"
+    attachments = "/apis/storage.k8s.io/v1/volumeattachments"
+    source = {"attacher": "x", "nodeName": "node-1", "source": {"persistentVolumeName": named}}
+    assert (await server.ask(ADMIN, "POST", attachments, body={"metadata": {"name": "a"}, "spec": source})).code == 201
+    stored = await server.request("GET", f"{attachments}/111111-a")
+    assert stored.json["spec"]["source"]["persistentVolumeName"] == f"111111-{named}"
+
+
+async def test_everything_was_deleted(server: TenantServer) -> None:
+    for namespace in ("default", "222222-web", "a"):
+        await server.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "kept"}})
+    before = await server.store.count("objects/configmaps/")
+    for resource in ("configmaps", "secrets", "serviceaccounts", "pods", "services", "events"):
+        for namespace in ("222222-web", "a", "default", "web"):
+            assert (await server.ask(ADMIN, "DELETE", f"/api/v1/namespaces/{namespace}/{resource}")).code == 200
+    for path in ("/api/v1/namespaces/a", "/api/v1/namespaces/222222-web", f"{VOLUMES}/platform"):
+        assert (await server.ask(ADMIN, "DELETE", path)).code == 404
+    assert await server.store.count("objects/configmaps/") == before
+
+
+async def test_lease_and_priority_of_the_platform_are_out_of_reach(server: TenantServer) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/a/leases"
+    held = {"metadata": {"name": "probate"}, "spec": {"holderIdentity": "platform"}}
+    assert (await server.request("POST", leases, held)).code == 201
+    for method, path in (("GET", f"{leases}/probate"), ("DELETE", f"{leases}/probate"), ("POST", leases)):
+        assert (await server.ask(ADMIN, method, path, body=held)).code == 404
+    assert (await server.ask(ADMIN, "GET", leases)).json["items"] == []
+    huge = {"metadata": {"name": "huge"}, "value": 1_000_000_001}
+    assert (await server.ask(ADMIN, "POST", PRIORITIES, body=huge)).code == 422
+    assert (await server.ask(ADMIN, "POST", PRIORITIES, body={"metadata": {"name": "system-x"}, "value": 1})).code == 422
+    for resource in ("flowcontrol.apiserver.k8s.io/v1/flowschemas", "networking.k8s.io/v1/servicecidrs"):
+        assert (await server.ask(ADMIN, "POST", f"/apis/{resource}", body={"metadata": {"name": "x"}})).code == 404
+    assert (await server.ask(ADMIN, "POST", "/apis/apiregistration.k8s.io/v1/apiservices", body={})).code == 405
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("volumes") as one:
+        await create_tenant(one.server.store, "111111")
+        namespaces = GroupVersionResource("", "v1", "namespaces")
+        for name in ("111111-web", "plain"):
+            await one.client.create(namespaces, "", {"metadata": {"name": name}})
+        yield one
+
+
+@pytest.mark.parametrize("claim", [{"name": "c"}, {"namespace": "111111-web"}, {"uid": "1-2"}, {"name": "c", "uid": "1-2"}])
+async def test_malformed_volume_stopped_the_controllers_of_all(cluster: WorkloadCluster, claim: dict[str, str]) -> None:
+    claim_ref = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", **claim}
+    await cluster.client.create(PERSISTENT_VOLUMES, "", volume("111111-v", claimRef=claim_ref))
+    await cluster.settle()
+    await cluster.client.create(PERSISTENT_VOLUMES, "", volume("w"))
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
+    await cluster.client.create(PERSISTENT_VOLUME_CLAIMS, "plain", {"metadata": {"name": "c"}, "spec": spec})
+    await cluster.settle()
+    bound = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, "plain", "c")
+    assert bound is not None
+    assert (bound["spec"]["volumeName"], bound["status"]["phase"]) == ("w", "Bound")
+
+
+async def test_accounts_of_a_tenant_took_all_places() -> None:
+    """A tenant makes as many accounts as it likes, and each is a user."""
+    limits = RequestLimits(LimitLog(FakeClock()), max_connections=40, max_in_flight=30)
+
+    async def idle() -> None:
+        await asyncio.Event().wait()
+
+    def admitted(user: User) -> bool:
+        task = asyncio.create_task(idle())
+        running.append(task)
+        try:
+            limits.begin(task, user, path="/api/v1/pods", address="")
+        except errors.TooManyRequests:
+            return False
+        return True
+
+    running: list[asyncio.Task[None]] = []
+    assert sum(admitted(user_of("111111", f"robot{number}")) for number in range(40)) == 20
+    assert all(admitted(user) for user in (VICTIM, User("ann"), User("111111-robot1")))
+    await tasks.stop(*running)
+
+
+class HookServer(asyncio.Protocol):
+    """Sends `answer` for each request, and keeps its connections open."""
+
+    def __init__(self, answer: bytes, connections: list[asyncio.Transport]) -> None:
+        self._answer = answer
+        self._connections = connections
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._connections.append(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._connections[-1].write(self._answer)
+
+
+@asynccontextmanager
+async def listening(answer: bytes) -> AsyncGenerator[tuple[int, list[asyncio.Transport]], None]:
+    """Runs a server, and yields its port and its connections."""
+    connections: list[asyncio.Transport] = []
+    server = await asyncio.get_running_loop().create_server(lambda: HookServer(answer, connections), "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], connections
+        for one in connections:
+            one.abort()
+        await asyncio.sleep(0)
+
+
+async def test_webhook_calls_of_a_tenant_took_the_places_of_others(server: TenantServer) -> None:
+    own, other = [(await server.contexts.view(user)).context.webhook_client for user in (ADMIN, VICTIM)]
+    async with listening(b"") as (port, _):
+        endpoint = Endpoint("http://hook", "127.0.0.1", port, "/", is_tls=False, name="hook", ca="")
+        calls = [asyncio.create_task(own.post(endpoint, b"{}", seconds=30)) for _ in range(MAX_AT_ONCE)]
+        await server.yield_to_loop(5)
+        with pytest.raises(Unreachable, match="requests to this server are in progress"):
+            await own.post(endpoint, b"{}", seconds=30)
+        for client in (other, server.api.webhook_client):
+            with pytest.raises(Unreachable, match="deadline"):
+                await client.post(endpoint, b"{}", seconds=0.01)
+        await tasks.stop(*calls)
+
+
+async def test_servers_that_a_tenant_names_keep_connections_without_limit() -> None:
+    client = Outbound()
+    async with listening(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (port, connections):
+        for number in range(MAX_POOLED_IN_ALL + 20):
+            await client.post(
+                Endpoint("http://hook", "127.0.0.1", port, "/", is_tls=False, name=f"hook{number}", ca=""), b"{}", seconds=5
+            )
+        await asyncio.sleep(0.01)
+        assert sum(not one.is_closing() for one in connections) <= MAX_POOLED_IN_ALL
+        await client.close()
