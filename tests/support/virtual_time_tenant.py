@@ -40,9 +40,11 @@ class VirtualTimeTenant:
 async def running_tenant(server: VirtualTimeServer) -> AsyncGenerator[VirtualTimeTenant, None]:
     """Creates a tenant, which the tenant-controller completes."""
     users, per_tenant = TenantUsers(server.store), PerTenant()
-    factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install)
+    quotas = admission_plugins.install_tenant_quotas(server.api)
+    factory = context_factory.new_factory(server.api, catalog.load(), install=admission_plugins.install, quotas=quotas)
     contexts = TenantContexts(server.api, lambda: factory, users=users, per_tenant=per_tenant)
-    async with contexts.serving():
+    admission_plugins.install_tenant_admission(server.api, contexts)
+    async with quotas.following(), contexts.serving():
         assert (await server.request("POST", TENANTS, {"metadata": {"name": TENANT}})).code == 201
         await server.settle()
         created = (await server.request("GET", f"{TENANTS}/{TENANT}")).json
