@@ -14,7 +14,6 @@ from probate.controllers.namespaces.tenant_deletion import Tenants
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
 from probate.core.clock import SystemClock
-from probate.store.sqlite.store import open_memory
 from probate.store.watch_hub import WatchBuffer
 from support.tenant_server import TENANTS, TenantServer, running_with_tenants
 
@@ -25,8 +24,8 @@ _FOLDER = "objects/tenants.tenant.kubezoo.io/-/"
 @asynccontextmanager
 async def serving(*ids: str, events: int = 20_000) -> AsyncGenerator[TenantServer, None]:
     """Runs a server with these tenants, which keeps so many events for its watches."""
-    store = await open_memory(buffer=WatchBuffer(events=events))
-    async with running_with_tenants(*ids, clock=SystemClock(), store=store) as server:  # type: ignore[arg-type]
+    buffer = WatchBuffer(events=events)
+    async with running_with_tenants(*ids, clock=SystemClock(), buffer=buffer) as server:  # type: ignore[arg-type]
         backend = store_backend(server.api)
         scopes = [ScopeDeletion(kind, backend, server.clock) for kind in (Tenants(), Namespaces(), CustomResourceDefinitions())]
         loops = [ChangeFeedLoop(f"scope {number}", one, backend, clock=server.clock) for number, one in enumerate(scopes)]
@@ -41,7 +40,6 @@ async def serving(*ids: str, events: int = 20_000) -> AsyncGenerator[TenantServe
             )
         ]
         running += [tasks.start_supervised(loop.run(), name="scope", on_failure=failures.append) for loop in loops]
-        server.per_tenant.register(server.users.evict)
         try:
             yield server
         finally:
