@@ -232,4 +232,5 @@ async def test_deleted_tenant_leaves_nothing_behind_and_no_other_tenant_notices(
         for tenant in OTHERS:
             told = [client.told for client in clients if client._tenant == tenant]
             assert texts(dict(parts_of(there, tenant))) == {path: text for one in told for path, text in one.items()}
-        assert min(client.writes for client in clients) > rounds / 2
+        assert min(client.writes for client in clients) > 0
+        assert sum(client.writes for client in clients) > 4 * rounds

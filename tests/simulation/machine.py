@@ -195,6 +195,8 @@ class Machine:
         except errors.ApiError as error:
             self._log(f"the server cannot start: {error}")
             self.crash()
+        except Exception as error:  # noqa: BLE001 a defect of the simulation: it would wait for a server for ever
+            self._loop.fail(error)
 
     async def _clean_up(self, process: Process) -> None:
         """Cancels the tasks of a dead process, and closes its store."""

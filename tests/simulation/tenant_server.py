@@ -33,5 +33,6 @@ async def tenant_app(api: ServerContext) -> AsyncGenerator[App, None]:
     quotas = admission_plugins.install_tenant_quotas(api)
     factory = context_factory.new_factory(api, catalog.load(), install=admission_plugins.install, quotas=quotas)
     contexts = TenantContexts(api, lambda: factory, users=users, per_tenant=per_tenant)
+    admission_plugins.install_tenant_admission(api, contexts)
     async with quotas.following(), contexts.serving():
         yield App(api, authenticate=authenticate, tenants=contexts)

@@ -109,7 +109,9 @@ class TenantRules:
         return "" if found is None or (was_bound and found.is_deleting) else claimant
 
     def _swept(self, change: Change, before: Version) -> Iterator[str]:
-        """The deletion of a tenant touches only what belongs to it."""
+        """The deletion of a tenant touches only what belongs to it. Of other Tenants it counts the objects."""
+        if change.key.startswith(_TENANTS) and change.after is not None and not change.after.is_deleting:
+            return
         owner = before if change.key.startswith(_TENANTS) else self._tenant(before.tenant)
         if owner is None or not owner.is_deleting:
             yield f"{change.key} was swept away although it belongs to no tenant that is being deleted"

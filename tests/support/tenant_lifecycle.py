@@ -14,6 +14,7 @@ from probate.controllers.namespaces.tenant_deletion import Tenants
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
 from probate.core.clock import SystemClock
+from probate.store.watch_hub import WatchBuffer
 from support.tenant_server import TENANTS, TenantServer, running_with_tenants
 
 SECONDS = 60.0
@@ -21,15 +22,24 @@ _FOLDER = "objects/tenants.tenant.kubezoo.io/-/"
 
 
 @asynccontextmanager
-async def serving(*ids: str) -> AsyncGenerator[TenantServer, None]:
-    """Runs a server with these tenants."""
-    async with running_with_tenants(*ids, clock=SystemClock()) as server:  # type: ignore[arg-type]
+async def serving(*ids: str, events: int = 20_000) -> AsyncGenerator[TenantServer, None]:
+    """Runs a server with these tenants, which keeps so many events for its watches."""
+    buffer = WatchBuffer(events=events)
+    async with running_with_tenants(*ids, clock=SystemClock(), buffer=buffer) as server:  # type: ignore[arg-type]
         backend = store_backend(server.api)
         scopes = [ScopeDeletion(kind, backend, server.clock) for kind in (Tenants(), Namespaces(), CustomResourceDefinitions())]
         loops = [ChangeFeedLoop(f"scope {number}", one, backend, clock=server.clock) for number, one in enumerate(scopes)]
         failures: list[BaseException] = []
-        running = [tasks.start_supervised(loop.run(), name="scope", on_failure=failures.append) for loop in loops]
-        server.per_tenant.register(server.users.evict)
+
+        async def pause() -> None:
+            await server.clock.sleep(1)
+
+        running = [
+            tasks.start_supervised(
+                server.api.kinds.watch_crds(server.api.timestamp, pause), name="custom kinds", on_failure=failures.append
+            )
+        ]
+        running += [tasks.start_supervised(loop.run(), name="scope", on_failure=failures.append) for loop in loops]
         try:
             yield server
         finally:

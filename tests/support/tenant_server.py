@@ -26,6 +26,7 @@ from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.tenant_users import TenantUsers
 from probate.store import contract
 from probate.store.sqlite.store import open_memory
+from probate.store.watch_hub import WatchBuffer
 from probate.tenants import context_factory
 from probate.tenants.context_factory import ContextFactory
 from probate.tenants.per_tenant import PerTenant
@@ -161,10 +162,12 @@ _EVERY_PATH = {"nonResourceURLs": ["*"], "verbs": ["*"]}
 
 
 @asynccontextmanager
-async def running_with_tenants(*ids: str, clock: FakeClock | None = None, **options: Any) -> AsyncGenerator[TenantServer, None]:
+async def running_with_tenants(
+    *ids: str, clock: FakeClock | None = None, buffer: WatchBuffer | None = None, **options: Any
+) -> AsyncGenerator[TenantServer, None]:
     """Runs a server in memory with these tenants. `options` are those of `running_with_rbac`."""
     clock = clock or FakeClock(1_800_000_000.0)
-    store = await open_memory()
+    store = await open_memory(buffer=buffer or WatchBuffer())
     accounts = TokenIssuer(store, clock)
     authenticator = RequestAuthenticator(clock, accounts)
     options = {"service_accounts": accounts, "authenticate_token": authenticator.authenticate_token, **options}
