@@ -281,7 +281,9 @@ async def cluster() -> AsyncIterator[WorkloadCluster]:
 
 
 @pytest.mark.parametrize("claim", [{"name": "c"}, {"namespace": "111111-web"}, {"uid": "1-2"}, {"name": "c", "uid": "1-2"}])
-async def test_malformed_volume_stopped_the_controllers_of_all(cluster: WorkloadCluster, claim: dict[str, str]) -> None:
+async def test_malformed_volume_stopped_the_controllers_of_all(
+    cluster: WorkloadCluster, claim: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
     claim_ref = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", **claim}
     await cluster.client.create(PERSISTENT_VOLUMES, "", volume("111111-v", claimRef=claim_ref))
     await cluster.settle()
@@ -292,6 +294,7 @@ async def test_malformed_volume_stopped_the_controllers_of_all(cluster: Workload
     bound = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, "plain", "c")
     assert bound is not None
     assert (bound["spec"]["volumeName"], bound["status"]["phase"]) == ("w", "Bound")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_accounts_of_a_tenant_took_all_places() -> None:
