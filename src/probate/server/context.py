@@ -24,6 +24,7 @@ from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authn.token_authenticator import TokenAuthenticator, reject_all_tokens
 from probate.server.authz.authorizer import Authorizer
+from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.codec.responses import ResponseEncoder
 from probate.server.codec.version_conversion import VersionConverter
@@ -37,7 +38,7 @@ from probate.server.objects.server_events import WarningEvents
 from probate.server.objects.service_allocation import ServiceAllocator
 from probate.server.objects.tenancy import NoTenancy, Tenancy
 from probate.server.objects.write import ObjectWriter
-from probate.server.objects.write_checks import OwnerSettings, WriteChecks
+from probate.server.objects.write_checks import WriteChecks
 from probate.server.objects.write_strategy import ObjectPreparer
 from probate.server.request import RequestInfoResolver
 from probate.server.shared_services import SharedServices
@@ -157,7 +158,10 @@ class ServerContext:
             store,
             offloader=self.offloader,
             classes=self.admission.priority,
-            owners=OwnerSettings(owner_permissions, owner_warnings, self.tenancy.is_of_platform),
+            blocking=BlockOwnerDeletion(
+                self.authorizer, kinds, store, mode=owner_permissions, is_of_platform=self.tenancy.is_of_platform
+            ),
+            owner_warnings=owner_warnings,
         )
         self.writer: Final = ObjectWriter(
             store,

@@ -6,7 +6,7 @@ any object.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from probate.api import tenants
 from probate.api.objects import Object
@@ -18,10 +18,9 @@ from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.admission.priority import PriorityAdmission
 from probate.server.authz import csr_signers, policy_param_permissions
 from probate.server.authz.authorizer import Authorizer
-from probate.server.authz.block_owner_deletion import BlockOwnerDeletion, IsOfPlatform
+from probate.server.authz.block_owner_deletion import BlockOwnerDeletion
 from probate.server.authz.csr_signers import SignerCheck
 from probate.server.authz.escalation import EscalationCheck
-from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.authz.owner_reference_permissions import OwnerReferencePermissions
 from probate.server.authz.policy_param_permissions import PolicyParamCheck
 from probate.server.authz.tenant_check import TenantCheck
@@ -49,14 +48,6 @@ class _DefaultClassCheck:
         self._classes.check_default(at, new, old)
 
 
-class OwnerSettings(NamedTuple):
-    """How references to owners are checked."""
-
-    permissions: OwnerChecks
-    warnings: CheckMode
-    is_of_platform: IsOfPlatform
-
-
 class WriteChecks:
     """All checks. `by_group` has those of API groups; a group without one is absent, so that other writes cost nothing."""
 
@@ -68,7 +59,8 @@ class WriteChecks:
         *,
         offloader: Offloader,
         classes: PriorityAdmission,
-        owners: OwnerSettings,
+        blocking: BlockOwnerDeletion,
+        owner_warnings: CheckMode,
     ) -> None:
         self.by_group: dict[str, WriteCheck] = {
             rule_resolver.GROUP: EscalationCheck(authorizer, offloader),
@@ -77,9 +69,9 @@ class WriteChecks:
             priority.GROUP: _DefaultClassCheck(classes),
             tenants.GROUP: TenantCheck(store),
         }
-        self.blocking = BlockOwnerDeletion(authorizer, kinds, store, mode=owners.permissions, is_of_platform=owners.is_of_platform)
-        self.metadata = OwnerReferencePermissions(authorizer, owners.permissions)
-        self.warnings = OwnerReferenceWarnings(authorizer, kinds, store, mode=owners.warnings)
+        self.blocking = blocking
+        self.metadata = OwnerReferencePermissions(authorizer, blocking.mode)
+        self.warnings = OwnerReferenceWarnings(authorizer, kinds, store, mode=owner_warnings)
 
     async def check_metadata(self, user: User, at: Target, *, new: Object, old: Object) -> None:
         """Raises `Forbidden` if an update changes owner references or finalizers that its author may not change."""
