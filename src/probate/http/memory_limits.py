@@ -18,22 +18,40 @@ MAX_BODIES_MEMORY = 256 * 1024 * 1024
 MAX_HEADERS_MEMORY = 64 * 1024 * 1024
 MAX_SELECTORS_MEMORY = 64 * 1024 * 1024
 MAX_UNREAD_MEMORY = 256 * 1024 * 1024
+PARTS = 8
+"""A part of a budget is the eighth."""
 
 
 class MemoryBudget:
-    """At most `limit` bytes for one purpose. `purpose` is a plural noun that clients read in the error message."""
+    """At most `limit` bytes for one purpose. `purpose` is a plural noun that clients read in the error message.
 
-    def __init__(self, purpose: str, limit: int) -> None:
+    A part of a budget is one with a lower limit, and what it uses counts for the whole one too.
+    """
+
+    def __init__(self, purpose: str, limit: int, *, whole: MemoryBudget | None = None) -> None:
         self._purpose = purpose
         self._limit = limit
+        self._whole = whole
         self.used = 0
+
+    def part(self) -> MemoryBudget:
+        """Returns a part for one of several groups of clients, so that no group can use up everything."""
+        return MemoryBudget(self._purpose, self._limit // PARTS, whole=self)
 
     def take(self, size: int) -> None:
         """Counts `size` more bytes. Raises `TooManyRequests` if the budget has no room for them."""
         if self.used + size > self._limit:
             message = f"too many large {self._purpose} are held at the moment, please try again in a second"
             raise errors.TooManyRequests(message, Details(retry_after_seconds=1))
+        if self._whole is not None:
+            self._whole.take(size)
         self.used += size
+
+    def give_back(self, size: int) -> None:
+        """Counts `size` fewer bytes."""
+        if self._whole is not None:
+            self._whole.give_back(size)
+        self.used -= size
 
 
 class MemoryShare:
@@ -54,7 +72,7 @@ class MemoryShare:
     def release(self) -> None:
         """Gives everything back to the budget."""
         if self._used:
-            self._budget.used -= self._used
+            self._budget.give_back(self._used)
             self._used = 0
 
 

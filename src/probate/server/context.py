@@ -133,7 +133,7 @@ class ServerContext:
         self.request_info: Final = RequestInfoResolver()
         self.list_cache: Final = ListCache(list_cache_bytes)
         self.large_list_limit: Final = services.large_list_limit
-        self.selector_memory: Final = services.selector_memory
+        self.selector_memory: Final = services.selector_memory.part() if shared else services.selector_memory
         self.discovery_cache: Final = services.discovery_cache
         self.openapi_cache: Final = services.openapi_cache
         self.issue_kubeconfig: Final = issue_kubeconfig

@@ -39,9 +39,9 @@ class ClaimBinding:
 
     def _on_volume(self, old: Object | None, new: Object | None) -> None:
         for volume in (old, new):
-            reference = volume_matcher.claim_of(volume) if volume is not None else {}
-            if reference.get("name") and reference.get("namespace"):
-                self.workers.add(NamespacedName(reference["namespace"], reference["name"]))
+            name = volume_matcher.claim_name(volume) if volume is not None else NamespacedName("", "")
+            if name.namespace and name.name:
+                self.workers.add(name)
         if new is not None and not volume_matcher.claim_of(new):
             self._enqueue_unbound()
 

@@ -109,7 +109,9 @@ class VolumeLifecycle:
     async def _claim_of(self, volume: Object) -> Object | None:
         """Returns the volume's claim if it exists; reads it from the server if it seems to be gone. (PV-2, PV-3)"""
         reference = volume_matcher.claim_of(volume)
-        name = NamespacedName(reference["namespace"], reference["name"])
+        name = volume_matcher.claim_name(volume)
+        if not (name.namespace and name.name):
+            return None
         claim = self._claims.get(name)
         is_over = (volume.get("status") or {}).get("phase") in {"Released", "Failed"}
         if (claim is None and not is_over) or (claim is not None and claim["metadata"]["uid"] != reference["uid"]):
@@ -165,7 +167,7 @@ class VolumeLifecycle:
         reference = volume_matcher.claim_of(live)
         if not reference.get("uid") or reference != volume_matcher.claim_of(volume):
             return None
-        claim = self._claims.get(NamespacedName(reference["namespace"], reference["name"]))
+        claim = self._claims.get(volume_matcher.claim_name(live))
         is_back = claim is not None and claim["metadata"]["uid"] == reference["uid"]
         if claim is not None and is_back and claim["spec"].get("volumeName", "") in {"", live["metadata"]["name"]}:
             return None
@@ -179,8 +181,7 @@ class VolumeLifecycle:
 
     async def _recycle(self, volume: Object) -> None:
         """Erases the storage, unless a pod still uses it. (PV-17, PV-18)"""
-        reference = volume_matcher.claim_of(volume)
-        name = NamespacedName(reference["namespace"], reference["name"])
+        name = volume_matcher.claim_name(volume)
         is_used = any(name.name in _claims_of(pod) for pod in self._pods.in_namespace(name.namespace) if not is_pod_finished(pod))
         if is_used and self._claims.get(name) is None:
             self._record_event(volume, "Normal", "VolumeFailedRecycle", message="a pod still uses the volume")

@@ -9,6 +9,7 @@ from probate.api import quantities, tenants
 from probate.api.field_errors import FieldPath
 from probate.api.objects import Object
 from probate.api.selectors import label_selectors
+from probate.client.informers import NamespacedName
 from probate.client.resources import is_deleting
 from probate.kinds.shared import default_classes
 
@@ -43,6 +44,12 @@ def claim_of(volume: Object) -> Object:
     """Returns the volume's reference to its claim, which may not be bound yet; empty if there is none."""
     reference: Object = volume["spec"].get("claimRef") or {}
     return reference
+
+
+def claim_name(volume: Object) -> NamespacedName:
+    """Returns the name of the claim that the volume refers to. No claim has it if the reference lacks a namespace or a name."""
+    reference = claim_of(volume)
+    return NamespacedName(reference.get("namespace") or "", reference.get("name") or "")
 
 
 def is_for(volume: Object, claim: Object) -> bool:
