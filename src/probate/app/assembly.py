@@ -127,7 +127,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 str if secure is None else secure.tls.client_ca_bundle,
             )
             async with _auditing(settings, context), _current_credentials(settings, secure, url):
-                contexts = _tenant_contexts(settings, context, authenticator)
+                contexts = _tenant_contexts(settings, context, authenticator, store=store)
                 app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
                     manager.run_all(context, clock, controllers, settings=settings, server=server),
@@ -214,7 +214,9 @@ def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContex
     )
 
 
-def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: RequestAuthenticator) -> TenantContexts:
+def _tenant_contexts(
+    settings: Settings, context: ServerContext, authenticator: RequestAuthenticator, *, store: OwnershipStore
+) -> TenantContexts:
     """Returns the contexts of tenants. Nothing is made for them before a tenant's user sends a request."""
     install, per_tenant = functools.partial(admission_plugins.install, enabled=settings.admission), PerTenant()
     contexts = TenantContexts(
@@ -224,6 +226,7 @@ def _tenant_contexts(settings: Settings, context: ServerContext, authenticator: 
         per_tenant=per_tenant,
     )
     per_tenant.register(authenticator.tenants.evict)
+    per_tenant.register(store.evict)
     return contexts
 
 
