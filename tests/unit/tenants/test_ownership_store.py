@@ -362,7 +362,7 @@ class CountingStore:
 
 async def test_evicted_state_is_read_again(engine: Store) -> None:
     counting = CountingStore(engine)
-    store = OwnershipStore(counting)  # type: ignore[arg-type]
+    store = OwnershipStore(counting)
     for tenant in (ONE, TWO):
         await create_tenant(store, tenant)
         await store.commit(contract.create(f"objects/pods/{tenant}-web/a", value()))
