@@ -129,7 +129,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             )
             async with _auditing(settings, context), _current_credentials(settings, secure, url):
                 quotas = admission_plugins.install_tenant_quotas(context)
-                contexts = _tenant_contexts(settings, context, authenticator, quotas=quotas)
+                contexts = _tenant_contexts(settings, context, authenticator, store=store, quotas=quotas)
                 app = _app(settings, context, None if secure is None else authenticator, contexts=contexts)
                 async with (
                     quotas.following(),
@@ -218,7 +218,12 @@ def _auditing(settings: Settings, context: ServerContext) -> AbstractAsyncContex
 
 
 def _tenant_contexts(
-    settings: Settings, context: ServerContext, authenticator: RequestAuthenticator, *, quotas: TenantQuotas
+    settings: Settings,
+    context: ServerContext,
+    authenticator: RequestAuthenticator,
+    *,
+    store: OwnershipStore,
+    quotas: TenantQuotas,
 ) -> TenantContexts:
     """Returns the contexts of tenants. Nothing is made for them before a tenant's user sends a request."""
     install, per_tenant = functools.partial(admission_plugins.install, enabled=settings.admission), PerTenant()
@@ -229,6 +234,7 @@ def _tenant_contexts(
         per_tenant=per_tenant,
     )
     per_tenant.register(authenticator.tenants.evict)
+    per_tenant.register(store.evict)
     admission_plugins.install_tenant_admission(context, contexts)
     return contexts
 

@@ -134,6 +134,15 @@ class TestList:
         assert run("list").stdout == "NAME    PHASE\nteam-a  Active\n"
         assert "as=Table" in server.requests[0].headers["Accept"]
 
+    def test_all_columns_are_shown_if_that_is_asked_for(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        columns = [{"name": "Name", "priority": 0}, {"name": "More", "priority": 1}]
+        start(Answer(200, {"columnDefinitions": columns, "rows": [{"cells": [ID, "x"]}]}))
+        assert run("list", "-o", "wide").stdout == "NAME    MORE\nteam-a  x\n"
+
+    def test_users_who_see_no_tenants_are_told_so(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        start(failure(404, "", "404 page not found"))
+        assert "Give the kubeconfig of its administrator with --kubeconfig" in str(run("list").exception)
+
     def test_no_tenants(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
         start(Answer(200, {"columnDefinitions": [], "rows": []}))
         result = run("list")
@@ -149,6 +158,10 @@ class TestKubeconfig:
         result = run("kubeconfig", ID, "--user", "ann", "--group", "a", "--group", "b", "--duration", "8h")
         assert result.stdout == "apiVersion: v1\n"
         assert server.requests[0].body["spec"] == {"user": "ann", "groups": ["a", "b"], "expirationSeconds": 28800}
+
+    def test_tenant_that_does_not_exist(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        start(ABSENT)
+        assert str(run("kubeconfig", ID).exception) == f"there is no tenant {ID}. List them with: probate tenant list"
 
     def test_file_that_cannot_be_written_is_an_error(
         self, start: Callable[..., ScriptedApiServer], run: Run, tmp_path: Path

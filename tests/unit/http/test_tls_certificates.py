@@ -254,3 +254,23 @@ def test_token_is_revoked_while_the_certificate_folder_cannot_be_used(tmp_path: 
     refreshing.join(60)
     assert not is_blocked
     assert asyncio.run(token_file.verify(BearerToken("secret"))) is None
+
+
+@pytest.mark.parametrize("signer", ["own", "additional"])
+def test_only_the_own_authority_signs_users_of_tenants(folder: CertificateFolder, tmp_path: Path, signer: str) -> None:
+    """Both authorities have the same name. The additional one may sign other users."""
+    other = CertificateFolder(tmp_path / "other")
+    other.ensure(NAMES, NOW)
+    server_side = files(folder)
+    server_context = TlsServerContext(server_side._replace(client_cas=(*server_side.client_cas, other.path_of("ca.crt"))))
+    signing = folder if signer == "own" else other
+
+    def identity(subject: Subject) -> client_certificates.ClientIdentity | None:
+        ours, _ = shake_hands(server_context.context, client(folder, issue(signing, subject), tmp_path))
+        return client_certificates.client_identity(ours)
+
+    of_tenant = identity(Subject("111111-admin", unit="111111", uri="tenant:one"))
+    assert (None if of_tenant is None else of_tenant.user.tenant) == ("111111" if signer == "own" else None)
+    of_platform = identity(Subject("ann", ("staff",)))
+    assert of_platform is not None
+    assert (of_platform.user.name, of_platform.user.tenant) == ("ann", "")

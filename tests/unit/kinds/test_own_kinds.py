@@ -150,7 +150,8 @@ def test_a_tenant_that_is_being_deleted_keeps_its_phase() -> None:
 @pytest.mark.parametrize(
     ("status", "cells"),
     [
-        ({"phase": "Pending"}, ["Pending", "<unknown>", "<none>", "<none>"]),
+        ({}, ["<none>", "<none>", "<none>", "<none>"]),
+        ({"phase": "Pending"}, ["Pending", "<none>", "<none>", "<none>"]),
         ({"phase": "Active", "objects": 12}, ["Active", "12", "<none>", "<none>"]),
         (
             {
@@ -166,6 +167,21 @@ def test_a_tenant_that_is_being_deleted_keeps_its_phase() -> None:
 )
 def test_columns_of_a_tenant(status: Object, cells: list[str]) -> None:
     shown = tables.cells("tenant.kubezoo.io", "v1alpha1", "tenants", object_=tenant(status=status), now=0)
-    assert shown == ["111111", *cells, "<unknown>"]
+    assert shown == ["111111", *cells, "<unknown>", "<none>"]
     names = [column.name for column in tables.columns("tenant.kubezoo.io", "v1alpha1", "tenants")]
-    assert names == ["Name", "Phase", "Objects", "Remaining", "Waiting-For", "Age"]
+    assert names == ["Name", "Phase", "Objects", "Remaining", "Waiting-For", "Age", "Ready"]
+
+
+@pytest.mark.parametrize(
+    ("ready", "cell"),
+    [
+        ({"status": "True", "reason": "Provisioned"}, "True"),
+        ({"status": "False", "reason": "Terminating"}, "False (Terminating)"),
+        ({"status": "False"}, "False"),
+    ],
+)
+def test_wide_column_of_a_tenant(ready: Object, cell: str) -> None:
+    conditions = [{"type": "Other", "status": "Unknown"}, {"type": "Ready", **ready}]
+    one = tenant(status={"phase": "Active", "conditions": conditions})
+    assert tables.cells("tenant.kubezoo.io", "v1alpha1", "tenants", object_=one, now=0)[-1] == cell
+    assert [column.priority for column in tables.columns("tenant.kubezoo.io", "v1alpha1", "tenants")] == [0] * 6 + [1]

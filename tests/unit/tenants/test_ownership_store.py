@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
 from probate.api import tenants
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import Absent, CommitResult, EmptyRange, FailedGuards, Record, Revision, Store, Txn, Unchanged
+from probate.store.contract import (
+    Absent,
+    CommitResult,
+    EmptyRange,
+    FailedGuards,
+    ReadResult,
+    Record,
+    Revision,
+    Store,
+    Txn,
+    Unchanged,
+)
 from probate.store.sqlite.store import open_memory
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from probate.tenants.ownership.transaction_planner import RESERVED
@@ -331,3 +343,32 @@ async def test_value_that_is_no_object_cannot_enter_a_tenant(store: OwnershipSto
     for wrong in (b"7", b"{", b'{"metadata":[]}', b"{}"):
         with pytest.raises(errors.BadRequest):
             await store.commit(contract.create(POD, wrong))
+
+
+class CountingStore:
+    """A store that counts the keys it reads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.reads: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def read_many(self, keys: Sequence[str]) -> list[ReadResult]:
+        self.reads += keys
+        return await self._store.read_many(keys)
+
+
+async def test_evicted_state_is_read_again(engine: Store) -> None:
+    counting = CountingStore(engine)
+    store = OwnershipStore(counting)
+    for tenant in (ONE, TWO):
+        await create_tenant(store, tenant)
+        await store.commit(contract.create(f"objects/pods/{tenant}-web/a", value()))
+    counting.reads.clear()
+    await store.evict(ONE)
+    await store.evict("333333")
+    for tenant in (ONE, TWO):
+        committed(await store.commit(contract.create(f"objects/pods/{tenant}-web/b", value())))
+    assert counting.reads == [tenants.tenant_key(ONE), tenants.open_entry(ONE)]

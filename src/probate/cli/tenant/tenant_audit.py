@@ -21,7 +21,7 @@ CLEAN, FOUND, UNKNOWN = 0, 1, 2
 _HEADER = ("FINDING", "KEY", "MESSAGE")
 
 
-@click.command("verify")
+@click.command("verify", short_help="Check that nothing of a tenant is lost or left.")
 @click.argument("name", metavar="[ID]", type=TenantId(), required=False)
 @click.option("--all", "is_all", is_flag=True, help="Check all tenants, and what is left of those that were deleted.")
 @click.option("--erased", is_flag=True, help="Check that the history of a deleted tenant is gone from the store, too.")

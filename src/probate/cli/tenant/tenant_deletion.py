@@ -13,7 +13,7 @@ from probate.cli.option_groups import Duration
 from probate.cli.server_options import connect, server_options
 from probate.cli.tenant.deletion_progress import DeletionProgress, remaining_objects, waiting_text
 from probate.cli.tenant.tenant_id import tenant_id
-from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates, find_tenant
+from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates, find_tenant, no_such_tenant
 from probate.core import errors
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def delete_command(context: CommandContext, /, name: str, timeout: float, *, wai
     client = connect(**server)
     tenant = find_tenant(client, name)
     if tenant is None:
-        raise errors.CannotOpen(f"there is no tenant {name}. List them with: probate tenant list")
+        raise no_such_tenant(name)
     _confirm(tenant, is_confirmed=yes)
     is_deleting = _begin_deletion(client, tenant, is_retried=wait)
     if not wait:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,7 @@ from probate.cli.server_options import connect, server_options
 from probate.cli.tenant.tenant_audit import verify_command
 from probate.cli.tenant.tenant_deletion import delete_command
 from probate.cli.tenant.tenant_id import tenant_id
-from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates
+from probate.cli.tenant.tenant_states import GONE, TENANTS, TenantStates, no_such_tenant
 from probate.core import errors, private_files
 
 if TYPE_CHECKING:
@@ -31,7 +31,20 @@ _OUTPUT = click.option(
 )
 
 
-@click.group("tenant")
+class AdministratorGroup(click.Group):
+    """Commands that only the server's administrator can use: for everybody else there are no tenants."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except errors.PathNotFound as error:
+            problem = (
+                "the server knows no tenants, or not for this user. Give the kubeconfig of its administrator with --kubeconfig"
+            )
+            raise errors.CannotOpen(f"{problem} ({' '.join(str(error).split())})") from error
+
+
+@click.group("tenant", cls=AdministratorGroup)
 def tenant_group() -> None:
     """Give each team a cluster of its own.
 
@@ -98,8 +111,9 @@ def _wait_until_active(states: TenantStates, name: str, timeout: float) -> None:
 
 
 @tenant_group.command("list")
+@click.option("-o", "--output", type=click.Choice(["wide"]), help="Show all columns.")
 @server_options
-def list_command(**server: str) -> None:
+def list_command(output: str | None, **server: str) -> None:
     """List the tenants, as `kubectl get tenants` does."""
     from probate.client.http_client import TABLE  # noqa: PLC0415 loaded only by commands that talk to a server
 
@@ -108,7 +122,7 @@ def list_command(**server: str) -> None:
         click.echo("there are no tenants. Create one with: probate tenant create ID", err=True)
         return
     columns = table["columnDefinitions"]
-    shown = [index for index, column in enumerate(columns) if not column.get("priority")]
+    shown = [index for index, column in enumerate(columns) if output == "wide" or not column.get("priority")]
     rows = [tuple(str(row["cells"][index]) for index in shown) for row in table["rows"]]
     for line in text_table.format_table([tuple(columns[index]["name"].upper() for index in shown), *rows]):
         click.echo(line)
@@ -145,7 +159,12 @@ def kubeconfig_command(
 
 def _request_kubeconfig(client: HttpClient, name: str, spec: Object) -> str:
     body = {"apiVersion": TENANTS.api_version, "kind": "TenantKubeconfig", "spec": spec}
-    kubeconfig: str = client.create(TENANTS.path("", name, "kubeconfig"), body)["status"]["kubeconfig"]
+    try:
+        kubeconfig: str = client.create(TENANTS.path("", name, "kubeconfig"), body)["status"]["kubeconfig"]
+    except errors.PathNotFound:
+        raise
+    except errors.NotFound:
+        raise no_such_tenant(name) from None
     return kubeconfig
 
 

@@ -78,3 +78,8 @@ def find_tenant(client: HttpClient, name: str) -> Object | None:
         if isinstance(error, errors.PathNotFound) or (details.kind, details.name) != (TENANTS.plural, name):
             raise
         return None
+
+
+def no_such_tenant(name: str) -> errors.CannotOpen:
+    """The tenant that a command is about does not exist."""
+    return errors.CannotOpen(f"there is no tenant {name}. List them with: probate tenant list")

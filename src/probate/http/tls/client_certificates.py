@@ -3,18 +3,20 @@
 A certificate is valid while its whole chain is: itself, the certificate that signed it, and so on up to the authority's.
 
 A certificate of a tenant's user has the tenant's id as its organizational unit, a common name that begins with the id and a dash,
-and the tenant's uid in a URI. Whether the tenant exists is checked with each request (`server.authn.tenant_users`):
+and the tenant's uid in a URI. Only the server's own authority signs such certificates: one of `--client-ca-file`, which anybody may
+run, makes users of the platform only. Whether the tenant exists is checked with each request (`server.authn.tenant_users`):
 
     CN=111111-admin  OU=111111  URI tenant:<uid>      admin of tenant 111111, if it exists and has this uid
     CN=111111-admin                                   a user of the platform, whatever the name looks like
     CN=ann  OU=london                                 a user of the platform, unless there is a tenant named london
     some of the three, or such that do not match      no identity
+    all three, signed by another authority            no identity
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from probate.api import tenants
 from probate.api.rbac import users
@@ -48,7 +50,8 @@ class ClientIdentity(NamedTuple):
     claim: TenantClaim | None = None
 
 
-_cache: dict[tuple[bytes, ...], ClientIdentity | None] = {}  # by chain: to parse a certificate takes as long as several requests
+_Known: TypeAlias = tuple[tuple[bytes, ...], bool]
+_cache: dict[_Known, ClientIdentity | None] = {}  # by chain and authority: to parse a certificate takes as long as several requests
 
 
 def client_identity(ssl_object: Any) -> ClientIdentity | None:
@@ -56,11 +59,12 @@ def client_identity(ssl_object: Any) -> ClientIdentity | None:
     if not ssl_object.getpeercert(binary_form=True):
         return None
     chain = _verified_chain(ssl_object)
-    if chain not in _cache:
+    is_own = bool(chain) and chain[-1] in getattr(ssl_object.context, "own_authorities", ())
+    if (chain, is_own) not in _cache:
         if len(_cache) >= MAX_ENTRIES:
             _cache.clear()
-        _cache[chain] = parse_identity(ssl_object.getpeercert(), chain)
-    return _cache[chain]
+        _cache[chain, is_own] = parse_identity(ssl_object.getpeercert(), chain, is_own=is_own)
+    return _cache[chain, is_own]
 
 
 def is_resumed(ssl_object: Any) -> bool:
@@ -81,10 +85,11 @@ def _verified_chain(ssl_object: Any) -> tuple[bytes, ...]:
     return tuple(certificate.public_bytes(_DER) for certificate in chain) if len(chain) > 1 else ()
 
 
-def parse_identity(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> ClientIdentity | None:
-    """Returns the identity in a certificate (a dict of `SSLObject.getpeercert`) and its chain.
+def parse_identity(certificate: Mapping[str, Any], chain: Sequence[bytes], *, is_own: bool = True) -> ClientIdentity | None:
+    """Returns the identity in a certificate (a dict of `SSLObject.getpeercert`) and its chain. `is_own`: the server's authority
+    has signed it.
 
-    None without a common name, and if what it says of a tenant does not match.
+    None without a common name, and if what it says of a tenant does not match or is not signed by the server's authority.
     """
     pairs = [pair for part in certificate.get("subject", ()) for pair in part]
     names = [value for kind, value in pairs if kind == "commonName"]
@@ -95,6 +100,8 @@ def parse_identity(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Cl
     try:
         claim = _tenant_claim(names, certificate)
         if claim is not None and claim.uid:
+            if not is_own:
+                return None
             user = users.tenant_user(user, claim.tenants[0])
         spans = [certificates.span(certificate) for certificate in chain]
         return ClientIdentity(user, max(begin for begin, _ in spans), min(end for _, end in spans), claim)

@@ -18,7 +18,10 @@ NO_CHECK_TIME = 0x200000
 
 
 class TlsFiles(NamedTuple):
-    """The files with the server's certificate, its key, and the certificates of the CAs that may sign client certificates."""
+    """The files with the server's certificate, its key, and the certificates of the CAs that may sign client certificates.
+
+    The first of these CAs is the server's own: only that one signs certificates of tenants' users.
+    """
 
     certificate: Path
     key: Path
@@ -34,6 +37,12 @@ class TlsFiles(NamedTuple):
             return tuple((status.st_mtime_ns, status.st_ino) for status in (file.stat() for file in self.paths))
         except OSError:
             return ()
+
+
+class ServerSslContext(ssl.SSLContext):
+    """The context of one version of the files. `own_authorities` are the certificates (DER) of the server's own CA."""
+
+    own_authorities: frozenset[bytes] = frozenset()
 
 
 class TlsServerContext:
@@ -57,11 +66,14 @@ class TlsServerContext:
         """Returns the certificates (PEM) of the CAs that may sign client certificates, as currently in use."""
         return "".join(ssl.DER_cert_to_PEM_cert(certificate) for certificate in self.context.get_ca_certs(binary_form=True))
 
-    def _load(self) -> ssl.SSLContext:
+    def _load(self) -> ServerSslContext:
         context = _new_context()
         try:
             context.load_cert_chain(self._files.certificate, self._files.key)
-            for file in self._files.client_cas:
+            own, *others = self._files.client_cas
+            context.load_verify_locations(own)
+            context.own_authorities = frozenset(context.get_ca_certs(binary_form=True))
+            for file in others:
                 context.load_verify_locations(file)
         except OSError as error:  # ssl.SSLError is an OSError
             paths = ", ".join(str(file) for file in self._files.paths)
@@ -69,9 +81,9 @@ class TlsServerContext:
         return context
 
 
-def _new_context() -> ssl.SSLContext:
+def _new_context() -> ServerSslContext:
     """Creates a context without session tickets: with one, a client could resume without its certificate being verified again."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ServerSslContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
     context.num_tickets = 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.api.printers import ages, cell_text, object_fields
-from probate.api.printers.columns import AGE, NAME, Printer, text
+from probate.api.printers.columns import AGE, NAME, Printer, text, wide
 
 
 def _tenant(tenant: Object, now: float) -> list[Any]:
@@ -18,6 +19,7 @@ def _tenant(tenant: Object, now: float) -> list[Any]:
         _remaining(tenant),
         object_fields.text(tenant, "status", "waitingFor") or cell_text.NONE,
         ages.object_age(tenant, now),
+        _readiness(tenant),
     ]
 
 
@@ -29,6 +31,16 @@ def _remaining(tenant: Object) -> str:
     return str(sum(count for count in counts if isinstance(count, int)))
 
 
+def _readiness(tenant: Object) -> str:
+    """Returns the status of the condition Ready, and if that is not True its reason."""
+    conditions = object_fields.objects(tenant, "status", "conditions")
+    ready = next((one for one in conditions if one.get("type") == tenants.READY), None)
+    if ready is None:
+        return cell_text.NONE
+    status, reason = object_fields.text(ready, "status"), object_fields.text(ready, "reason")
+    return status if status == "True" or not reason else f"{status} ({reason})"
+
+
 PRINTERS = {
     ("tenant.kubezoo.io", "tenants"): Printer(
         (
@@ -38,6 +50,7 @@ PRINTERS = {
             text("Remaining", "The number of objects that are still to be deleted with the tenant."),
             text("Waiting-For", "What the deletion of the tenant waits for."),
             AGE,
+            wide("Ready", "Whether the tenant has everything that every tenant has, or why not."),
         ),
         _tenant,
     ),

@@ -61,6 +61,10 @@ class OwnershipStore:
         self.check = store.check
         self.close = store.close
 
+    async def evict(self, tenant: str) -> None:
+        """Drops what is cached of a tenant."""
+        self._planner.states.drop((tenant,))
+
     def commit(self, txn: Txn) -> Coroutine[Any, Any, CommitResult]:
         """Commits the transaction with what it takes to record its tenant, as specified by the contract.
 
