@@ -247,7 +247,7 @@ class TestDelete:
 
     def test_progress_shows_at_once_that_the_deletion_waits(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
         """No time passes between these states."""
-        waiting = {"deleting": True, "phase": "Terminating", "objects": 10}
+        waiting: dict[str, Any] = {"deleting": True, "phase": "Terminating", "objects": 10}
         seen = [tenant(**waiting), *(tenant(**waiting, waitingFor=f"{number} pods") for number in (2, 1))]
         start(
             found(phase="Active"), found(deleting=True), found(deleting=True), watched(*(("MODIFIED", one) for one in seen)), ABSENT
