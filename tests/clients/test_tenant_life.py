@@ -49,7 +49,7 @@ def rows(output: str) -> list[list[str]]:
 
 def test_columns_of_tenants(site: TenantSite) -> None:
     red, header = site.create("red-01"), ["NAME", "PHASE", "OBJECTS", "REMAINING", "WAITING-FOR"]
-    assert rows(site.admin("get", "tenants")) == [header, ["red-01", "Active", "<unknown>", "<none>", "<none>"]]
+    assert rows(site.admin("get", "tenants")) == [header, ["red-01", "Active", "<none>", "<none>", "<none>"]]
     assert rows(site.command("list")) == rows(site.admin("get", "tenants"))
     red.kubectl("create", "configmap", "held")
     red.kubectl("patch", "configmap", "held", "-p", HELD)
