@@ -12,6 +12,7 @@ from support import store_engines, tenant_stores
 
 DIFFERENT_FOR_TENANTS = {
     "test_partial_ranges": "a tenant has no tenants: its ranges are of whole segments",
+    "test_tenant_erasure": "a tenant has no tenants",
     "test_longest_key_can_be_an_object_an_entry_and_a_guard": "a tenant's keys are shorter by its prefix",
     "test_child_prefixes_are_the_nonempty_ranges_one_segment_below": "creates a node: those are the platform's",
     "test_empty_range_sees_index_entries": "guards a family of entries: those of all tenants are in it",

@@ -60,7 +60,7 @@ class TenantUser:
         self._rng = random.Random(f"{name} {seed}")  # noqa: S311
         self._memory = KnownObjects(known, self._rng)
         self._client = Client(name, machine, judge, memory=self._memory, rng=self._rng, log=log)
-        actions: list[tuple[Callable[[], Awaitable[None]], int]] = [
+        actions: list[tuple[Callable[[], Awaitable[object]], int]] = [
             (self._create, 30),
             (self._create_in_view, 20),
             (self._delete, 8),

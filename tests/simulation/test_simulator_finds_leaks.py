@@ -46,7 +46,7 @@ def without_guards(txn: Any, kind: type[Guard], prefix: str) -> Any:
     kept = tuple(
         one
         for one in txn.guards
-        if not (isinstance(one, kind) and (one.key if isinstance(one, Unchanged) else one.prefix).startswith(prefix))
+        if not (isinstance(one, kind) and (one.prefix if isinstance(one, EmptyRange) else one.key).startswith(prefix))
     )
     return msgspec.structs.replace(txn, guards=kept)
 

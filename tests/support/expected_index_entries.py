@@ -52,7 +52,13 @@ def entries_of(key: str, meta: dict[str, Any]) -> set[str]:
             found |= {f"owned/{ref['uid']}/{namespace}/{key}"}
             found |= {f"blocking/{ref['uid']}/{namespace}/{key}"} if ref.get("blockOwnerDeletion") else set()
         group, _, _ = ref["apiVersion"].rpartition("/")
-        is_custom = group and (group, ref["kind"]) not in BUILT_IN and is_valid_name(group) and is_valid_name(ref["kind"])
+        is_custom = (
+            group
+            and (group, ref["kind"]) not in BUILT_IN
+            and is_valid_name(group)
+            and is_valid_name(ref["kind"])
+            and "." not in ref["kind"]
+        )
         found |= {f"custom/{ref['kind']}.{group}/{key}"} if is_custom else set()
     return found
 

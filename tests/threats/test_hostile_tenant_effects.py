@@ -110,6 +110,31 @@ async def test_owner_that_the_tenant_does_not_see_cannot_be_blocked(server: Tena
     assert not await server.store.nonempty_ranges([index_entries.blocking_range(owner["uid"], "")])
 
 
+KINDS = (
+    "Foo.bar com",
+    "Foo.x.y z",
+    "Foo. a.com",
+    "ResourceSlice.resource.k8s io",
+    f"Foo {'g' * 120}",
+    f"Foo {'g' * 128}",
+    "Foo -a",
+    "Foo a.com",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_index_kept_entries_of_deleted_objects(server: TenantServer, kind: str) -> None:
+    """An entry that is converted in another way than its object would stay for ever when the platform deletes the object."""
+    name, _, group = kind.partition(" ")
+    owner = {"apiVersion": f"{group}/v1", "kind": name, "name": "n", "uid": "1-2"}
+    body = {"metadata": {"name": "m", "ownerReferences": [owner]}}
+    assert (await server.ask(ADMIN, "POST", MAPS, body=body)).code == 201
+    assert (await server.request("DELETE", "/api/v1/namespaces/111111-web/configmaps/m")).code == 200
+    for family in ("custom/", "owned/", "blocking/", "tenant/111111/"):
+        page = await server.store.scan(family, limit=400)
+        assert not [entry for entry in page.keys if entry.endswith("/111111-web/m")]
+
+
 def test_references_of_tenants_are_checked_even_if_those_of_others_are_not() -> None:
     checked = [context_factory.owner_checks(physical) for physical in OwnerChecks]
     assert checked == [OwnerChecks.BLOCKING, OwnerChecks.BLOCKING, OwnerChecks.ALL]

@@ -223,9 +223,9 @@ async def test_watch_showed_objects_of_others(server: TenantServer, path: str) -
                 await server.ask(user, "POST", "/api/v1/namespaces/web/configmaps", body=body)
                 await server.ask(user, "DELETE", f"/api/v1/namespaces/web/configmaps/late-{user.tenant}")
             await server.yield_to_loop()
-        body = b"".join(message.get("body", b"") for message in stream.messages)
+        shown = b"".join(message.get("body", b"") for message in stream.messages)
         assert stream.code == 200
-        assert not [word for word in (b"foreign", b"platform", b"222222", b"111111-") if word in body]
+        assert not [word for word in (b"foreign", b"platform", b"222222", b"111111-") if word in shown]
 
 
 async def test_answers_name_nothing_of_the_physical_view(server: TenantServer) -> None:

@@ -42,7 +42,7 @@ from probate.server.authn.tenant_credentials import IssueKubeconfig
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.bootstrap import api_services, default_objects, kubernetes_service, namespaces, rbac_roles
 from probate.server.bootstrap.creation_planner import CreationPlanner
-from probate.server.context import ServerContext
+from probate.server.context import AuditTenants, ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.server.local_transport import LocalTransport
 from probate.server.objects import damage_reports
@@ -52,14 +52,14 @@ from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.tenants import context_factory  # loaded late: `probate.app.startup`
-from probate.tenants.ownership import (
-    audit,  # loaded late
-    periodic_audit,
-)
+from probate.tenants.ownership import audit, erasure, periodic_audit  # the first two are loaded late
 from probate.tenants.ownership.ownership_store import OwnershipStore
 from probate.tenants.per_tenant import PerTenant
 from probate.tenants.quotas.tenant_quotas import TenantQuotas
 from probate.tenants.tenant_contexts import TenantContexts
+
+WAKE_SECONDS = 0.05
+"""How often the watch that reads the history of tenants says how far it is."""
 
 log = logging.getLogger(__name__)
 
@@ -191,9 +191,16 @@ def _kubeconfig_issuer(settings: Settings, secure: SecureServing | None, offload
     return lambda user, seconds: offload.run(lambda: secure.issue_kubeconfig(reachable, user, seconds))
 
 
-async def _audit_tenants(store: Store, tenant: str) -> Object:
-    """Returns the report of `/debug/tenants`."""
-    return (await audit.audit(store, tenant)).as_object()
+def _tenant_auditor(store: Store, clock: Clock) -> AuditTenants:
+    """Returns the function that makes the report of `/debug/tenants`."""
+
+    async def report(tenant: str, has_history: bool) -> Object:
+        found = (await audit.audit(store, tenant)).as_object()
+        if has_history:
+            found["history"] = (await erasure.erasure(store, tenant, lambda: clock.sleep(WAKE_SECONDS))).as_object()
+        return found
+
+    return report
 
 
 def _accounts(settings: Settings, store: Store, clock: Clock, *, secure: SecureServing | None, url: str) -> TokenIssuer:
@@ -296,7 +303,7 @@ def _api(  # noqa: PLR0913 everything that the context is made of is passed here
         registry=metrics,
         limit_log=limit_log,
         issue_kubeconfig=issue_kubeconfig,
-        audit_tenants=functools.partial(_audit_tenants, store),
+        audit_tenants=_tenant_auditor(store, clock),
         webhook_services=endpoints.services(settings.webhook_service),
         service_accounts=accounts,
         authenticate_token=authenticator.authenticate_token,

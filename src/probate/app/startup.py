@@ -46,6 +46,7 @@ LAZY_MODULES = (
     "probate.tenants.context_factory",
     "probate.tenants.identity",
     "probate.tenants.ownership.audit",
+    "probate.tenants.ownership.erasure",
     "probate.tenants.ownership.findings",
     "probate.tenants.running_context",
     "probate.tenants.store_view",

@@ -15,8 +15,16 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
 from probate.api.objects import Object
+from probate.client.equal_parts import EqualParts
 from probate.client.names import Index, NamespacedName, controller_of, name_of, revision_of, uid_of
-from probate.client.objects import MERGE_PATCH, Client, GroupVersionResource, WatchEvent, is_pending_deletion
+from probate.client.objects import (
+    MERGE_PATCH,
+    Client,
+    GroupVersionResource,
+    ObjectList,
+    WatchEvent,
+    is_pending_deletion,
+)
 from probate.core import errors
 from probate.core.clock import Clock
 from probate.core.logs import facts
@@ -70,12 +78,17 @@ class Informer:
         self._deleted_uids: set[str] = set()  # of objects deleted through this informer, until the server sends the event
         self._handlers: list[EventHandler] = []
         self._progress = WatchProgress()
+        self._equal_parts = EqualParts()
 
     def with_client(self, client: Client) -> Informer:
         """Returns the same informer with another client for writes."""
         other = copy.copy(self)  # shares all mutable state
         other._client = client  # noqa: SLF001
         return other
+
+    def share_equal_parts(self, *fields: str) -> None:
+        """Makes objects whose values of these top-level fields are equal share them. To be called before the informer runs."""
+        self._equal_parts.fields.update(fields)
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -141,7 +154,17 @@ class Informer:
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _list_and_watch(self) -> None:
-        listed = await self._client.list(self.resource, **self._query)
+        revision = await self._load()
+        while True:
+            async with self._client.watch(self.resource, resourceVersion=revision, **self._query) as events:
+                async for event in events:
+                    revision = event.object["metadata"]["resourceVersion"]
+                    self._progress.revision = int(revision)
+                    self._apply(event)
+
+    async def _load(self) -> str:
+        """Makes the cache equal to a list of all objects. Returns the revision of the list."""
+        listed = await self._list()
         self._deleted_uids &= {uid_of(object_) for object_ in listed.items}
         current = {name_of(object_): object_ for object_ in listed.items if uid_of(object_) not in self._deleted_uids}
         self._progress.revision = int(listed.revision)
@@ -152,13 +175,17 @@ class Informer:
             if not _is_same_version(self._objects.get(name), object_):
                 self._replace(name, object_)
         self.is_synced.set()
-        revision = listed.revision
-        while True:
-            async with self._client.watch(self.resource, resourceVersion=revision, **self._query) as events:
-                async for event in events:
-                    revision = event.object["metadata"]["resourceVersion"]
-                    self._progress.revision = int(revision)
-                    self._apply(event)
+        return listed.revision
+
+    async def _list(self) -> ObjectList:
+        """Lists all objects. Each page shares what it can before the next one is read: all of them would need much more memory."""
+        items: list[Object] = []
+        revision = ""
+        async for page in self._client.pages(self.resource, **self._query):
+            self._equal_parts.share(page.items)
+            items += page.items
+            revision = page.revision
+        return ObjectList(items, revision)
 
     def _store_written(self, written: Object) -> Object:
         """Adds an object that was just written, unless the server has sent a newer event already. Returns the object."""
@@ -197,6 +224,7 @@ class Informer:
             self._by_namespace.remove(name.namespace, name)
             self._by_controller.remove(_controller_key(old), name)
         if new is not None:
+            self._equal_parts.share((new,))
             self._objects[name] = new
             self._by_namespace.add(name.namespace, name)
             self._by_controller.add(_controller_key(new), name)

@@ -7,7 +7,7 @@ await client.delete(pods, "default", pod["metadata"]["name"], uid=pod["metadata"
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -74,12 +74,20 @@ class Client:
     async def list(self, resource: GroupVersionResource, namespace: str = "", **query: str) -> ObjectList:
         """Returns all objects, or those of a namespace, or those that query parameters such as `labelSelector` select."""
         items: list[Object] = []
+        revision = ""
+        async for page in self.pages(resource, namespace, **query):
+            items += page.items
+            revision = page.revision
+        return ObjectList(items, revision)
+
+    async def pages(self, resource: GroupVersionResource, namespace: str = "", **query: str) -> AsyncGenerator[ObjectList, None]:
+        """Yields what `list` returns, page by page: all of one revision."""
         parameters = {"limit": "500", **query}
         while True:
             page = await self._request("GET", resource.path(namespace), parameters)
-            items += page["items"]
+            yield ObjectList(page["items"], page["metadata"]["resourceVersion"])
             if not page["metadata"].get("continue"):
-                return ObjectList(items, page["metadata"]["resourceVersion"])
+                return
             parameters["continue"] = page["metadata"]["continue"]
 
     @asynccontextmanager

@@ -46,7 +46,7 @@ from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.store.contract import Store
 
-AuditTenants: TypeAlias = Callable[[str], Awaitable[Object]]
+AuditTenants: TypeAlias = Callable[[str, bool], Awaitable[Object]]
 """Compares the objects of one tenant, or of all if the ID is empty, with their index. Returns the report of `/debug/tenants`."""
 
 
@@ -158,7 +158,9 @@ class ServerContext:
             store,
             offloader=self.offloader,
             classes=self.admission.priority,
-            blocking=BlockOwnerDeletion(self.authorizer, kinds, store, mode=owner_permissions, tenancy=self.tenancy),
+            blocking=BlockOwnerDeletion(
+                self.authorizer, kinds, store, mode=owner_permissions, is_of_platform=self.tenancy.is_of_platform
+            ),
             owner_warnings=owner_warnings,
         )
         self.writer: Final = ObjectWriter(

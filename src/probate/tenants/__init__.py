@@ -1,1 +1,1 @@
-"""Tenants: several clusters on one server (ADR 10). Not served yet: only the conversion between the views exists."""
+"""Tenants: several clusters on one server (ADR 10)."""

@@ -297,6 +297,28 @@ class TestVerify:
         assert (result.exit_code, result.stdout) == (2, "")
         assert len(result.stderr.splitlines()) == 1
 
-    @pytest.mark.parametrize("arguments", [(), (ID, "--all")])
+    @pytest.mark.parametrize(
+        ("erased", "code", "state"), [(True, 0, "erased"), (False, 1, "not erased"), (None, 2, "not known whether erased")]
+    )
+    def test_history_decides_with_erased(
+        self, start: Callable[..., ScriptedApiServer], run: Run, erased: bool | None, code: int, state: str
+    ) -> None:
+        history = {"begins": 5, "removed": 0, "erased": erased, "message": "that is why"}
+        server = start(Answer(200, {**self.CLEAN, "history": history}))
+        result = run("verify", ID, "--erased")
+        assert (result.exit_code, result.stdout.splitlines()[-1]) == (code, f"tenant {ID}: {state}: that is why")
+        assert server.requests[0].path == f"/debug/tenants?tenant={ID}&history=true"
+
+    def test_findings_are_more_than_an_erased_history(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        history = {"begins": 5, "removed": 0, "erased": None, "message": "x"}
+        start(Answer(200, {**self.CLEAN, "findings": self.FINDINGS, "history": history}))
+        assert run("verify", ID, "--erased").exit_code == 1
+
+    def test_server_that_does_not_look_at_history_is_exit_code_2(self, start: Callable[..., ScriptedApiServer], run: Run) -> None:
+        start(Answer(200, self.CLEAN))
+        result = run("verify", ID, "--erased")
+        assert (result.exit_code, result.stdout) == (2, "")
+
+    @pytest.mark.parametrize("arguments", [(), (ID, "--all"), ("--all", "--erased")])
     def test_either_one_tenant_or_all(self, run: Run, arguments: tuple[str, ...]) -> None:
         assert run("verify", *arguments).exit_code == 2

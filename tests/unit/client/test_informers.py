@@ -214,7 +214,7 @@ async def test_handler_that_fails_misses_a_change_and_stops_nothing(caplog: pyte
                 raise KeyError("namespace")
 
         informer.add_event_handler(fail)
-        informer.add_event_handler(lambda _, new: seen.append(name_of(new).name))
+        informer.add_event_handler(lambda _, new: seen.append(name_of(new or {}).name))
         for name in ("bad", "good"):
             await informer.create("default", pod(name))
         await informer.release_events()

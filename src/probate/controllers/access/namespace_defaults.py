@@ -91,6 +91,7 @@ class NamespaceDefaults:
         self._default = default
         self._namespaces = context.informers.for_resource(NAMESPACES)
         self._objects = context.informers.for_resource(default.kind, default.name)
+        self._objects.share_equal_parts("data")
         self.workers = Workers(default.component, self._sync, context.clock)
         self._namespaces.add_event_handler(self._on_namespace)
         self._objects.add_event_handler(self._on_object)

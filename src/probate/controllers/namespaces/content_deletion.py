@@ -29,7 +29,7 @@ from probate.gc.backend import Backend
 RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 16.0
 """The longest time until an object that could not be deleted is tried again."""
-TURN = 1_000
+TURN = 4_000
 """Objects that are read and deleted at once, before another scope gets its turn."""
 
 log = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.client.resources import is_pod_finished, node_name_of
 from probate.controllers.runtime import pod_resources
@@ -45,8 +46,11 @@ class NodeInfo:
         return copy
 
     def with_nominated_pods(self, pod: Object) -> NodeInfo:
-        """Returns the node as the pod sees it: with the nominated pods, except those of a lower priority than the pod."""
-        nominated = [info for uid, info in self.nominated.items() if uid != pod["metadata"]["uid"]]
+        """Returns the node as the pod sees it: with the nominated pods, except those of a lower priority than the pod.
+
+        Tenants choose the priorities of their pods, and write their status: a nominated pod of a tenant counts for its pods only.
+        """
+        nominated = [info for uid, info in self.nominated.items() if uid != pod["metadata"]["uid"] and counts_for(info.pod, pod)]
         higher = [info for info in nominated if priority_of(info.pod) >= priority_of(pod)]
         if not higher:
             return self
@@ -189,6 +193,11 @@ def priority_of(pod: Object) -> int:
     """Returns the pod's priority."""
     priority: int = pod["spec"].get("priority") or 0
     return priority
+
+
+def counts_for(pod: Object, other: Object) -> bool:
+    """Whether the priority of a pod counts for another one: tenants choose priorities, so a tenant's count among its own pods."""
+    return tenants.tenant_of(pod) in {"", tenants.tenant_of(other)}
 
 
 def _pod_info(pod: Object) -> PodInfo:

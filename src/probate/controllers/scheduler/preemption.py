@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from probate.api import tenants
 from probate.api.field_errors import FieldPath
 from probate.api.objects import Object
 from probate.api.selectors import label_selectors
 from probate.api.timestamps import parse_time
 from probate.controllers.scheduler import decide, pod_affinity
 from probate.controllers.scheduler.decide import PodRequirements
-from probate.controllers.scheduler.node_cache import NodeCache, NodeInfo, PodInfo, priority_of
+from probate.controllers.scheduler.node_cache import NodeCache, NodeInfo, PodInfo, counts_for, priority_of
 
 REASON = "PreemptionByScheduler"
 PRIORITY_OFFSET = 2**31
@@ -90,8 +89,8 @@ def _candidate_on(
 
 
 def _may_preempt(pod: Object, victim: Object) -> bool:
-    """Whether the pod has the higher priority. Tenants choose their priorities: those of a tenant count among its own pods only."""
-    return priority_of(victim) < priority_of(pod) and tenants.tenant_of(pod) in {"", tenants.tenant_of(victim)}
+    """Whether the pod has the higher priority, and it counts for the victim."""
+    return priority_of(victim) < priority_of(pod) and counts_for(pod, victim)
 
 
 def _can_stay(info: PodInfo, trial: NodeInfo, fits: Callable[[], bool]) -> bool:

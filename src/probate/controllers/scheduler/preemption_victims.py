@@ -20,7 +20,7 @@ from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.event_recorder import ObjectEventRecorder
 from probate.controllers.runtime.parallel_requests import for_each
 from probate.controllers.scheduler import decide, preemption
-from probate.controllers.scheduler.node_cache import NodeCache, priority_of
+from probate.controllers.scheduler.node_cache import NodeCache, counts_for, priority_of
 from probate.controllers.scheduler.preemption import REASON, Candidate
 from probate.controllers.scheduler.unschedulable import nominated_node
 from probate.core import errors
@@ -77,7 +77,7 @@ class Preemptor:
         lower_priority = [
             nominated
             for nominated in self._cache.nominated_pods(nomination.node or "")
-            if priority_of(nominated) < priority_of(pod)
+            if priority_of(nominated) < priority_of(pod) and counts_for(pod, nominated)
         ]
         failures += await for_each(lower_priority, self._clear_nomination)
         for failure in failures:

@@ -9,11 +9,13 @@ round. If preemption helps, pods of a lower priority are evicted and the pod is 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import orjson
 
+from probate.api import tenants
 from probate.api.objects import Object
 from probate.client.informers import NamespacedName, name_of
 from probate.client.objects import GroupVersionResource
@@ -139,7 +141,7 @@ class Scheduler:
     async def _run_round(self, _: NamespacedName) -> float | None:
         pods = [pod for name in self._due if (pod := self._pods.get(name)) is not None and not self._cache.is_assumed(pod)]
         self._due.clear()
-        pods.sort(key=lambda pod: -priority_of(pod))
+        pods = _in_order(pods)
         self._due.update(dict.fromkeys(name_of(pod) for pod in pods[MAX_PODS_PER_ROUND:]))
         assigned, unschedulable, waiting_for_claims = self._decide(pods[:MAX_PODS_PER_ROUND])
         failures = [
@@ -230,6 +232,17 @@ class Scheduler:
             except errors.ApiError:
                 self._due[name_of(pod)] = None
                 raise
+
+
+def _in_order(pods: list[Object]) -> list[Object]:
+    """Returns the pods by priority. Those of tenants take turns: tenants choose their priorities, and none may delay the others."""
+    turns: Counter[str] = Counter()
+    ordered: list[tuple[int, Object]] = []
+    for pod in sorted(pods, key=lambda pod: -priority_of(pod)):
+        tenant = tenants.tenant_of(pod)
+        ordered.append((turns[tenant] if tenant else 0, pod))
+        turns[tenant] += 1
+    return [pod for _, pod in sorted(ordered, key=lambda one: one[0])]
 
 
 def _is_schedulable(pod: Object) -> bool:

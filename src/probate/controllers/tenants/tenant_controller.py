@@ -71,6 +71,8 @@ class TenantProvisioning:
         self._retry_at: dict[str, float] = {}
         self.workers = Workers(TITLE, self._sync, context.clock, at_once=AT_ONCE)
         self._tenants.add_event_handler(self._on_tenant)
+        self._objects[CLUSTER_ROLES].share_equal_parts("aggregationRule", "rules")  # those of all tenants are the same
+        self._objects[CLUSTER_BINDINGS].share_equal_parts("subjects")
         for resource, informer in self._objects.items():
             informer.add_event_handler(functools.partial(self._on_object, resource))
         self._services.add_handlers(self._add_all, self._add)

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from typing import TypeAlias
 
 from probate.api import object_keys
 from probate.api.catalog import Resource
@@ -38,7 +40,6 @@ from probate.server.kind_rules.contract import ServedKinds
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
 from probate.server.storage import index_entries
-from probate.server.storage.tenancy import Tenancy
 from probate.store.contract import Store
 
 REFERENCES_PER_TURN = 100
@@ -46,16 +47,20 @@ REFERENCES_PER_TURN = 100
 CONTROLLERS = "system:serviceaccount:kube-system:"
 """The server's own controllers. They refer to owners that they have just read, and that may be gone by then. No tenant has any: its
 service accounts could block objects of the platform whose uids it sees."""
+IsOfPlatform: TypeAlias = Callable[[GroupResource, str], bool]
+"""Returns whether a cluster-scoped object is one that the platform shares with the tenant whose view this is."""
 
 
 class BlockOwnerDeletion:
     """The check of new references to owners. `mode` says which references take rights."""
 
-    def __init__(self, authorizer: Authorizer, kinds: ServedKinds, store: Store, *, mode: OwnerChecks, tenancy: Tenancy) -> None:
+    def __init__(
+        self, authorizer: Authorizer, kinds: ServedKinds, store: Store, *, mode: OwnerChecks, is_of_platform: IsOfPlatform
+    ) -> None:
         self._authorizer = authorizer
         self._kinds = kinds
         self._store = store
-        self._tenancy = tenancy
+        self._is_shared = is_of_platform
         self.mode = mode
 
     async def check(self, user: User, at: Target, *, new: Object, old: Object | None) -> None:
@@ -121,7 +126,7 @@ class BlockOwnerDeletion:
         return await self._authorizer.allows(user, owner) and await self._authorizer.allows(user, owner._replace(verb="delete"))
 
     def _is_of_platform(self, owner: ResourceAttributes) -> bool:
-        return not owner.namespace and self._tenancy.is_of_platform(GroupResource(owner.group, owner.resource), owner.name)
+        return not owner.namespace and self._is_shared(GroupResource(owner.group, owner.resource), owner.name)
 
     def _denial_message(self, user: User, owner: ResourceAttributes) -> str:
         if self._is_of_platform(owner):

@@ -23,11 +23,12 @@ import orjson
 
 from probate.api import object_keys, tenants
 from probate.api.gvk import GroupResource
+from probate.api.objects import Object
 from probate.api.rbac.rule_resolver import GROUP, RESOURCES, RuleResolver
 from probate.core import errors
 from probate.core.logs import facts
 from probate.store import pagination
-from probate.store.contract import Batch, Record, Store, Watch
+from probate.store.contract import Batch, Store, Watch
 
 MAX_WAIT_SECONDS = 5.0
 """Seconds that a request waits for roles and bindings that are not older than itself."""
@@ -95,8 +96,7 @@ class RbacCache:
 
     async def _list_and_watch(self, prefix: str) -> None:
         revision = await self._store.revision()
-        pages = [page async for page in pagination.pages(self._store, prefix)]
-        self._replace(prefix, [record for page in pages for record in page.records])
+        self._replace(prefix, await self._read(prefix))
         async with self._store.watch(prefix, after=revision) as watch:  # changes since `revision` arrive twice, which is harmless
             watch.set_handler(functools.partial(self._apply, prefix))
             self._watches[prefix] = watch
@@ -109,26 +109,38 @@ class RbacCache:
         """Wakes waiting requests once the watch has applied everything and waits itself."""
         asyncio.get_running_loop().call_soon(self._changed.set)
 
-    def _replace(self, prefix: str, records: list[Record]) -> None:
-        for key in self._keys[prefix] - {record.key for record in records}:
+    async def _read(self, prefix: str) -> dict[str, Object]:
+        """Returns the roles or bindings, without those of tenants, which are many more and are not kept in memory."""
+        found: dict[str, Object] = {}
+        async for page in pagination.pages(self._store, prefix):
+            decoded = ((record.key, _decoded(record.value)) for record in page.records)
+            found.update((key, object_) for key, object_ in decoded if object_ is not None)
+        return found
+
+    def _replace(self, prefix: str, objects: dict[str, Object]) -> None:
+        for key in self._keys[prefix] - objects.keys():
             self._put(prefix, key, None)
-        for record in records:
-            self._put(prefix, record.key, record.value)
+        for key, object_ in objects.items():
+            self._put(prefix, key, object_)
 
     def _apply(self, prefix: str, batch: Batch) -> bool:
         for event in batch:
-            self._put(prefix, event.key, event.value)
+            self._put(prefix, event.key, None if event.value is None else _decoded(event.value))
         return True
 
-    def _put(self, prefix: str, key: str, value: bytes | None) -> None:
-        """Updates the grants, which do not include what belongs to tenants."""
-        object_ = None if value is None else orjson.loads(value)
+    def _put(self, prefix: str, key: str, object_: Object | None) -> None:
+        """Updates the grants."""
         about, keys = object_keys.parse(key), self._keys[prefix]
-        if object_ is not None and not tenants.tenant_of(object_):
+        if object_ is not None:
             keys.add(key)
         elif key in keys:
             keys.remove(key)
-            object_ = None
         else:
             return
         self._grants.put(about.group_resource.resource, about.namespace, about.name, object_=object_)
+
+
+def _decoded(value: bytes) -> Object | None:
+    """Returns a role or binding; None if it belongs to a tenant."""
+    object_: Object = orjson.loads(value)
+    return None if tenants.tenant_of(object_) else object_

@@ -68,7 +68,12 @@ def build_filter(target: Target, options: ListOptions, known: Mapping[str, Selec
     if labels.is_everything and fields.is_everything:
         return EVERYTHING
 
+    name = fields.exact_name() or ""
+    quoted_name = orjson.dumps(name) if name else b""
+
     def matches(value: bytes) -> bool:
+        if quoted_name not in value:  # fast path: the values of most objects do not contain the name anywhere
+            return False
         if not labels.is_everything and not labels.matches(object_codec.meta(value).labels):
             return False
         return fields.is_everything or fields.matches(orjson.loads(value))
@@ -79,7 +84,7 @@ def build_filter(target: Target, options: ListOptions, known: Mapping[str, Selec
         matches=matches,
         text=text,
         needs_served_version=_needs_served_version(target.resource, labels, fields),
-        name=fields.exact_name() or "",
+        name=name,
     )
 
 

@@ -4,7 +4,9 @@
 /debug/tenants             all tenants, and what is left of deleted ones
 
 The report: the `revision` that was read; the `tenant`; how many objects (`rows`) and index `entries` were read; and the
-`findings`, each with the `key` in the store, the sort of `finding`, and a `message`.
+`findings`, each with the `key` in the store, the sort of `finding`, and a `message`. With `history=true` also the `history`: the
+revision at which it `begins`, that at which the tenant was `removed` (0 if it does not say), whether it is `erased` (null: not
+known), and a `message`.
 """
 
 from __future__ import annotations
@@ -26,4 +28,7 @@ async def get_tenant_audit(context: ServerContext, request: Request) -> Response
     tenant = query.first_value(request.query, "tenant")
     if tenant and not tenants.is_valid_id(tenant):
         raise errors.BadRequest(f"{tenant[:100]!r} is not the ID of a tenant: give tenant=ID, or leave it out for all tenants")
-    return Response(200, orjson.dumps(await context.audit_tenants(tenant), option=orjson.OPT_INDENT_2))
+    has_history = query.first_value(request.query, "history") == "true"
+    if has_history and not tenant:
+        raise errors.BadRequest("history=true is about one tenant: give tenant=ID, too")
+    return Response(200, orjson.dumps(await context.audit_tenants(tenant, has_history), option=orjson.OPT_INDENT_2))

@@ -29,7 +29,9 @@ from probate.api.ownership import ObjectMeta, OwnerReference
 from probate.kinds.builtin import catalog
 
 _VALID_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
-"""The uids, kinds and groups that an object can have. A reference with any other value refers to nothing."""
+"""The uids and groups that an object can have. A reference with any other value refers to nothing."""
+_VALID_KIND = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
+"""The kinds that an object can have. Without a dot: in `kind.group`, the first one is where the group begins."""
 FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/", "tenant/")
 """The families whose entries end with the key of their object."""
 SINCE_RANGE = "since/"
@@ -138,6 +140,12 @@ def is_valid_uid(uid: str) -> bool:
     return _VALID_NAME.fullmatch(uid) is not None
 
 
+def is_derivable(entry: str) -> bool:
+    """Whether an object can have this entry: not if the group in it is too long, which it may be in one view of a tenant only."""
+    family, _, rest = entry.partition("/")
+    return family != "custom" or _VALID_NAME.fullmatch(rest.partition("/")[0].partition(".")[2]) is not None
+
+
 def object_key_of(entry: str) -> Key:
     """Returns the key of the object that an entry belongs to."""
     return Key(entry[entry.index("/objects/") + 1 :])
@@ -150,7 +158,7 @@ def _of_owner(family: str, uid: str, namespace: str) -> str:
 def custom_kind_name(api_version: str, kind: str) -> str:
     """Returns `kind.group` if the kind can only be a custom one, else an empty string."""
     group = api_version.rpartition("/")[0]
-    if not group or not (_VALID_NAME.fullmatch(group) and _VALID_NAME.fullmatch(kind)) or (group, kind) in _built_in():
+    if not group or not (_VALID_NAME.fullmatch(group) and _VALID_KIND.fullmatch(kind)) or (group, kind) in _built_in():
         return ""
     return f"{kind}.{group}"
 

@@ -14,7 +14,6 @@ import msgspec
 from probate.api import object_keys, tenants
 from probate.core import errors
 from probate.core.errors import Details
-from probate.server.codec import object_codec
 from probate.server.storage import index_entries
 from probate.store import damaged_objects
 from probate.store.contract import (
@@ -94,8 +93,8 @@ class TxnConverter:
             physical,
             value,
             txn.expected_revision,
-            self._added(txn, physical, value),
-            tuple([self._entry(txn.key, entry, physical) for entry in txn.remove_entries]),
+            self._entries(txn.key, txn.add_entries, physical),
+            self._entries(txn.key, txn.remove_entries, physical),
             tuple([self._guard(guard, found) for guard in txn.guards]),
         )
         return PhysicalTxn(txn, converted)
@@ -138,17 +137,10 @@ class TxnConverter:
             )
         return converted
 
-    def _added(self, txn: Txn, physical: str, value: bytes | None) -> tuple[str, ...]:
-        """Converts the entries to add. One about a custom kind is left out unless it follows from the physical object.
-
-        Otherwise nobody would remove it. The name of a group can become too long with the prefix, and a kind with a dot cannot be
-        told from the group behind it; no kind has one, so such an entry serves nobody.
-        """
-        converted = [self._entry(txn.key, entry, physical) for entry in txn.add_entries]
-        if value is None or not any(entry.startswith(_CUSTOM) for entry in converted):
-            return tuple(converted)
-        derived = set(index_entries.entries_of(physical, object_codec.meta(value)))
-        return tuple([entry for entry in converted if entry in derived or not entry.startswith(_CUSTOM)])
+    def _entries(self, key: str, entries: Sequence[str], physical: str) -> tuple[str, ...]:
+        """Converts index entries, without those that the physical object does not have: others would stay when it is deleted."""
+        converted = [self._entry(key, entry, physical) for entry in entries]
+        return tuple([entry for entry in converted if index_entries.is_derivable(entry)])
 
     def _entry(self, key: str, entry: str, physical: str) -> str:
         """Converts an index entry. That of an object whose name is the platform's ends in its physical key."""

@@ -10,8 +10,9 @@ from support import in_process_server
 PATH = "/debug/tenants"
 
 
-async def report_of(tenant: str) -> Object:
-    return {"revision": 7, "tenant": tenant, "rows": 1, "entries": 1, "findings": []}
+async def report_of(tenant: str, has_history: bool = False) -> Object:
+    history = {"history": {"erased": True}} if has_history else {}
+    return {"revision": 7, "tenant": tenant, "rows": 1, "entries": 1, "findings": [], **history}
 
 
 @pytest.mark.parametrize("tenant", ["team-a", ""])
@@ -19,6 +20,13 @@ async def test_report_is_about_the_tenant_that_was_asked_for(tenant: str) -> Non
     async with in_process_server.running(audit_tenants=report_of) as server:
         response = await server.request("GET", PATH, query={"tenant": tenant} if tenant else None)
     assert (response.code, response.json) == (200, await report_of(tenant))
+
+
+async def test_history_is_looked_at_only_if_it_is_asked_for() -> None:
+    async with in_process_server.running(audit_tenants=report_of) as server:
+        response = await server.request("GET", PATH, query={"tenant": "team-a", "history": "true"})
+        assert response.json == await report_of("team-a", has_history=True)
+        assert (await server.request("GET", PATH, query={"history": "true"})).code == 400
 
 
 async def test_invalid_id_is_refused() -> None:
