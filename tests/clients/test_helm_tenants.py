@@ -21,7 +21,7 @@ WAIT = ("--wait", "--timeout", "90s")
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/wares.shop.example.com"
 
 
-class HelmRelease(NamedTuple):
+class ChartRelease(NamedTuple):
     """The release of one tenant, and the value that is only in it."""
 
     note: str
@@ -38,7 +38,7 @@ class HelmRelease(NamedTuple):
 
 
 @pytest.fixture(params=["3.17", "4.3"])
-def releases(request: pytest.FixtureRequest, server: ServerProcess, kubectls: Path, tmp_path: Path) -> Iterator[list[HelmRelease]]:
+def releases(request: pytest.FixtureRequest, server: ServerProcess, kubectls: Path, tmp_path: Path) -> Iterator[list[ChartRelease]]:
     site, number = TenantSite(server, programs=kubectls, folder=tmp_path), request.param.replace(".", "")
     helm = kubectls / f"helm-{request.param}" / "helm"
     with ExitStack() as clients:
@@ -47,17 +47,17 @@ def releases(request: pytest.FixtureRequest, server: ServerProcess, kubectls: Pa
             kubeconfig = site.create(f"{letter}-{number:0>4}").kubeconfig
             client = clients.enter_context(NamespaceClient(server.url, kubeconfig, "shop"))
             client.create_namespace()
-            found.append(HelmRelease(f"from-{letter}", site.program(kubeconfig, helm), client))
+            found.append(ChartRelease(f"from-{letter}", site.program(kubeconfig, helm), client))
         yield found
 
 
-def at_the_same_time(releases: list[HelmRelease], act: Callable[[HelmRelease], Any]) -> None:
+def at_the_same_time(releases: list[ChartRelease], act: Callable[[ChartRelease], Any]) -> None:
     with ThreadPoolExecutor(len(releases)) as pool:
         list(pool.map(act, releases))
 
 
 @pytest.mark.long
-def test_two_tenants_use_the_same_chart_at_the_same_time(releases: list[HelmRelease]) -> None:
+def test_two_tenants_use_the_same_chart_at_the_same_time(releases: list[ChartRelease]) -> None:
     at_the_same_time(releases, lambda one: one.run("install", CHART, "--set", f"note={one.note}", "--set", "replicas=1"))
     for one in releases:
         assert one.status == (1, "deployed")
