@@ -10,7 +10,7 @@ import pytest
 
 from probate.api import tenants
 from probate.controllers.namespaces.scope_deletion import ScopeDeletion
-from probate.controllers.namespaces.tenant_counts import COUNT_SECONDS, FIRST_SECONDS, CountedTenants, TenantCounts
+from probate.controllers.namespaces.tenant_counts import APART_SECONDS, COUNT_SECONDS, FIRST_SECONDS, CountedTenants, TenantCounts
 from probate.controllers.namespaces.tenant_deletion import Tenants
 from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
@@ -66,6 +66,8 @@ async def test_tenants_are_counted_after_a_start(site: Site) -> None:
     async with counting(site):
         await pass_time(site, FIRST_SECONDS)
         assert await status(site) == {"phase": "Pending", "objects": 2}
+        assert "objects" not in await status(site, f"{TENANTS}/222222")
+        await pass_time(site, APART_SECONDS)
         assert (await status(site, f"{TENANTS}/222222"))["objects"] == 1
         assert len((await site.store.scan(tenants.content_range("111111"), limit=9)).records) == 2
 
@@ -83,7 +85,7 @@ async def test_a_new_tenant_is_counted_when_what_it_begins_with_exists(site: Sit
 
 async def test_many_changes_are_one_write(site: Site) -> None:
     async with counting(site):
-        await pass_time(site, FIRST_SECONDS)
+        await pass_time(site, 2 * FIRST_SECONDS)
         before = await site.backend.revision()
         for number in range(20):
             await site.make(CONFIG_MAPS, f"c-{number}")
@@ -105,7 +107,7 @@ async def test_a_deleted_object_is_counted_out(site: Site) -> None:
 
 async def test_nothing_is_done_while_nothing_happens_in_a_tenant(site: Site) -> None:
     async with counting(site) as loop:
-        await pass_time(site, FIRST_SECONDS)
+        await pass_time(site, 2 * FIRST_SECONDS)
         revision = await site.backend.revision()
         site.store.reads.clear()
         await site.make(f"{NAMESPACES}/default/configmaps", "of-the-platform")
