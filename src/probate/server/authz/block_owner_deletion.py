@@ -45,7 +45,8 @@ from probate.store.contract import Store
 REFERENCES_PER_TURN = 100
 """References that are checked before other requests get the event loop."""
 CONTROLLERS = "system:serviceaccount:kube-system:"
-"""The server's own controllers. They refer to owners that they have just read, and that may be gone by then."""
+"""The server's own controllers. They refer to owners that they have just read, and that may be gone by then. No tenant has any: its
+service accounts could block objects of the platform whose uids it sees."""
 IsOfPlatform: TypeAlias = Callable[[GroupResource, str], bool]
 """Returns whether a cluster-scoped object is one that the platform shares with the tenant whose view this is."""
 
@@ -91,7 +92,7 @@ class BlockOwnerDeletion:
         )
         if (blocks or self.mode is OwnerChecks.ALL) and not await self._may_block(user, ask):
             return self._denial_message(user, ask)
-        if user.name.startswith(CONTROLLERS):
+        if _is_controller(user):
             return ""
         owner_item = await self._find_owner(at, owner, kind)
         if owner_item is None and blocks:
@@ -102,7 +103,7 @@ class BlockOwnerDeletion:
 
     async def _objection_to_uid(self, user: User, at: Target, owner: OwnerReference) -> str:
         """Returns why a reference to no existing object is refused: it has the uid of an owner that orphans its dependents."""
-        if not index_entries.is_valid_uid(owner.uid) or user.name.startswith(CONTROLLERS):
+        if not index_entries.is_valid_uid(owner.uid) or _is_controller(user):
             return ""
         page = await self._store.scan(index_entries.orphaning_range(owner.uid), limit=1)
         if not page.records:
@@ -138,6 +139,10 @@ class BlockOwnerDeletion:
         record = await self._store.read(key) if key else None
         item = None if record is None else metadata_view.item_of(record)
         return item if item is not None and item.meta.uid == owner.uid else None
+
+
+def _is_controller(user: User) -> bool:
+    return user.name.startswith(CONTROLLERS) and not user.tenant
 
 
 def _identity(reference: Object) -> tuple[object, ...]:
