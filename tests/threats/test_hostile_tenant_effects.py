@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probate.api.rbac.users import User
+from probate.api.rbac.users import AUTHENTICATED, User
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.storage import index_entries
 from probate.tenants import context_factory
@@ -95,6 +95,26 @@ async def test_owner_that_the_tenant_does_not_see_cannot_be_blocked(server: Tena
         body = {"metadata": {"name": "m", "ownerReferences": [{**owner, "name": name}]}}
         assert (await server.ask(ADMIN, "POST", MAPS, body=body)).code == 422
     assert not await server.store.nonempty_ranges([index_entries.blocking_range(owner["uid"], "")])
+
+
+@pytest.mark.parametrize("path", ["/api/v1/namespaces/222222-web", f"{NODES}/node-1", f"{CLASSES}/standard"])
+@pytest.mark.parametrize("is_impersonated", [True, False], ids=["impersonated", "own account"])
+async def test_account_named_like_a_controller_blocked_any_owner(server: TenantServer, path: str, is_impersonated: bool) -> None:
+    """The server does not check that the owners exist to which its own controllers refer. Their accounts are in kube-system."""
+    account = "system:serviceaccount:kube-system:replicaset-controller"
+    groups = ("system:serviceaccounts", "system:serviceaccounts:111111-kube-system", AUTHENTICATED)
+    sender = ADMIN if is_impersonated else User(account.replace("kube-system", "111111-kube-system"), groups, tenant="111111")
+    headers = [(b"impersonate-user", account.encode())] if is_impersonated else []
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    subjects = [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": AUTHENTICATED}]
+    bound = {"metadata": {"name": "all"}, "roleRef": reference, "subjects": subjects}
+    assert (await server.ask(ADMIN, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body=bound)).code == 201
+    uid = (await server.request("GET", path)).json["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "PersistentVolume", "name": "another", "uid": uid, "blockOwnerDeletion": True}
+    body = {"metadata": {"name": "m", "ownerReferences": [owner]}}
+    refused = await server.ask(sender, "POST", MAPS, body=body, headers=headers)
+    assert (refused.code, "there is no PersistentVolume another" in refused.json["message"]) == (422, True)
+    assert not await server.store.nonempty_ranges([index_entries.blocking_range(uid, "")])
 
 
 KINDS = (

@@ -56,10 +56,13 @@ def parse(headers: Iterable[tuple[bytes, bytes]]) -> Impersonation | None:
 
 
 async def impersonate(access: Authorizer, user: User, impersonated: Impersonation) -> User:
-    """Returns the impersonated user. Raises `Forbidden` if the user may not impersonate them."""
+    """Returns the impersonated user, who is of the user's own tenant. Raises `Forbidden` if the user may not impersonate them.
+
+    Without the tenant, who is named like a controller of the server, or like an administrator, would be taken for one.
+    """
     for ask in _needed_rights(impersonated):
         await access.check(user, ask)
-    return User(impersonated.name, _groups(impersonated), impersonated.uid, impersonated.extra)
+    return User(impersonated.name, _groups(impersonated), impersonated.uid, impersonated.extra, user.tenant)
 
 
 def _needed_rights(impersonated: Impersonation) -> Iterator[ResourceAttributes]:
