@@ -30,7 +30,7 @@ from probate.gc.backend import Backend
 RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 16.0
 """The longest time until an object that could not be deleted is tried again."""
-TURN, SMALL_TURN = 1_000, 200
+TURN, SMALL_TURN = 2_000, 200
 """Objects that are read and deleted at once, before another scope gets its turn; few while requests wait."""
 
 log = logging.getLogger(__name__)

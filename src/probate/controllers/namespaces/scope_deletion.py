@@ -28,7 +28,7 @@ from probate.core.clock import Clock
 from probate.gc.action_log import log_actions
 from probate.gc.backend import Backend
 
-PAGE = 1_000
+PAGE = 2_000
 COMPONENT = "tenant-deletion-controller"
 """The only controller that removes finalizers of others."""
 NAMED_BY_EVENT, MAX_FORCED_NAMED = 20, 200
