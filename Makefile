@@ -7,7 +7,7 @@ TEST_READY := $(VENV)/.test
 COMPILED := $(VENV)/.compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long test-all check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz fuzz-sizes simulate format clean
+.PHONY: help run test test-long test-all check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile bench-tenants fuzz fuzz-sizes simulate format clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 24
@@ -61,7 +61,7 @@ lock: $(TEST_READY) ## write the lock files again, with the newest versions that
 audit: $(TEST_READY) ## check whether any locked package has a known vulnerability; says so if it cannot reach the database
 	@$(BIN)/python tools/audit.py $(VENV)/audit
 
-bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile ## measure the store, the API, cascades, controllers, extensions, security and attacks, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile bench-tenants ## measure the store, the API, cascades, controllers, extensions, security, attacks and tenants, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(TEST_READY) $(COMPILED) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
@@ -83,6 +83,9 @@ bench-secured: $(TEST_READY) $(COMPILED) ## measure what TLS, credentials and RB
 
 bench-hostile: $(TEST_READY) $(COMPILED) ## measure how long other clients wait during attacks, and how much memory the attacks take
 	@$(BIN)/python bench/hostile.py $(ARGS)
+
+bench-tenants: $(TEST_READY) $(COMPILED) ## measure the deletion of a tenant against raw SQLite, what 1,000 tenants cost, and what tenants cost each other
+	@$(BIN)/python bench/tenants.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500

@@ -55,7 +55,7 @@ class TenantServer:
         """Creates tenants. Returns the seconds until all of them had been provisioned, and waits until the server is idle."""
         began = time.perf_counter()
         await self.create(((TENANTS, json.dumps({"metadata": {"name": id_}}).encode()) for id_ in ids), len(ids))
-        while not await self._are_active(ids):
+        while not await self._are_active(ids):  # noqa: ASYNC110 the other process cannot set an event
             await asyncio.sleep(0.1)
         took = time.perf_counter() - began
         await self.settle()

@@ -3,9 +3,9 @@
     make bench-tenants                 everything (a few minutes)
     make bench-tenants ARGS=--quick    fewer rounds, and 200 tenants instead of 1,000
 
-All servers have TLS and RBAC, as in production. Everything is created through the API. A deletion counts from the DELETE of a Tenant
-until a watch of tenants has delivered its deletion; its limit is raw SQLite deleting as many rows (bench/cascade.py). The other
-ratios compare two measurements of the same run that alternate.
+All servers have TLS and RBAC, as in production, and everything is created through the API. A deletion takes from the DELETE of a
+Tenant until a watch of tenants has delivered its deletion. Its limit is raw SQLite that deletes as many rows (bench/cascade.py).
+The other ratios compare two measurements of the same run that alternate.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ from probate.server.codec.responses import ResponseEncoder
 from probate.server.codec.version_conversion import VersionConverter
 from probate.server.flow_classification import FlowClassifier
 from probate.server.kind_registry import KindRegistry
-from probate.server.objects import list_cache
 from probate.server.objects.list_cache import ListCache
 from probate.server.objects.owner_reference_warnings import CheckMode
 from probate.server.objects.scope_guards import ScopeGuards
@@ -102,7 +101,7 @@ class ServerContext:
         limit_log: LimitLog | None = None,
         request_deadline: Deadline | None = None,
         shared: SharedServices | None = None,
-        list_cache_bytes: int = list_cache.MAX_BYTES,
+        list_cache: ListCache | None = None,
         issue_kubeconfig: IssueKubeconfig | None = None,
         audit_tenants: AuditTenants | None = None,
         service_accounts: TokenIssuer | None = None,
@@ -131,7 +130,7 @@ class ServerContext:
         self.limit_log: Final = services.limit_log
         self.request_deadline: Final = services.request_deadline
         self.request_info: Final = RequestInfoResolver()
-        self.list_cache: Final = ListCache(list_cache_bytes)
+        self.list_cache: Final = list_cache or ListCache()
         self.large_list_limit: Final = services.large_list_limit
         self.selector_memory: Final = services.selector_memory.part() if shared else services.selector_memory
         self.discovery_cache: Final = services.discovery_cache

@@ -11,6 +11,7 @@ from probate.server.admission.chain import PluginOrder
 from probate.server.authz.owner_checks import OwnerChecks
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
+from probate.server.objects.list_cache import ListCache
 from probate.tenants import identity, tenant_catalog
 from probate.tenants.admission.platform_admission import PlatformAdmission
 from probate.tenants.quotas.tenant_quota_plugins import OwnTenantQuotaPlugin
@@ -20,8 +21,8 @@ from probate.tenants.store_view.tenant_store import TenantStore
 from probate.tenants.tenant_tokens import TenantTokenIssuer
 from probate.tenants.view_tenancy import ViewTenancy
 
-LIST_CACHE_BYTES = 256 * 1024
-"""The size of the lists that are cached for one tenant."""
+LIST_CACHE_BYTES = 24 * 1024 * 1024
+"""The size of the lists that are cached for all tenants together."""
 
 Install: TypeAlias = Callable[[ServerContext], Awaitable[None]]
 """Installs the admission plugins of a context."""
@@ -38,6 +39,7 @@ class ContextFactory:
         self.platform = platform
         self.install = install
         self._catalog = tenant_catalog.tenant_catalog(builtin)
+        self._lists = ListCache(LIST_CACHE_BYTES)
 
     def make(self, tenant: str) -> tuple[ServerContext, TenantStore]:
         """Returns a new context of a tenant, and its store. The caller lets it follow changes, and ends the store."""
@@ -66,7 +68,7 @@ class ContextFactory:
             random=physical.random,
             service_pools=physical.service_pools,
             shared=physical.shared,
-            list_cache_bytes=LIST_CACHE_BYTES,
+            list_cache=self._lists.new_part(),
             webhook_services=own_services(physical.webhook_services, tenant),
             service_accounts=TenantTokenIssuer(physical.service_accounts, tenant),
             authenticate_token=identity.authenticate_in_view(physical.authenticate_token, tenant),

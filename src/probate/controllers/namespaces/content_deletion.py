@@ -23,14 +23,15 @@ from probate.api.object_keys import Key
 from probate.api.ownership import Delete, Item, KeyPage, Outcome, RemoveFinalizers
 from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
+from probate.core.aio import time_slices
 from probate.gc.action_log import log_actions
 from probate.gc.backend import Backend
 
 RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 16.0
 """The longest time until an object that could not be deleted is tried again."""
-TURN = 4_000
-"""Objects that are read and deleted at once, before another scope gets its turn."""
+TURN, SMALL_TURN = 2_000, 200
+"""Objects that are read and deleted at once, before another scope gets its turn; few while requests wait."""
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +184,7 @@ class ContentDeletion:
             self._unread[key] = None
 
     async def _delete_next(self, scope: Item, because: str) -> None:
-        keys = list(itertools.islice(self._unread, TURN))
+        keys = list(itertools.islice(self._unread, time_slices.slice_size(TURN, SMALL_TURN)))
         for key in keys:
             del self._unread[key]
         try:

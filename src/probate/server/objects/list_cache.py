@@ -8,6 +8,8 @@ is never older than a fresh one. Tested in tests/unit/server/objects/test_list_c
 from __future__ import annotations
 
 import asyncio
+import copy
+import itertools
 from collections import OrderedDict
 from typing import NamedTuple
 
@@ -44,35 +46,53 @@ class CachedList(NamedTuple):
 
 
 class ListCache:
-    """The cached lists of one server. Evicts the least recently used list."""
+    """The cached lists of one server, or of one part of it. Evicts the least recently used list of all parts."""
 
     def __init__(self, size: int = MAX_BYTES) -> None:
-        self._free_bytes = size
-        self._max_list_bytes = size // 4
-        self._known: OrderedDict[ListKey, CachedList] = OrderedDict()
+        self._lists = _Lists(size)
+        self._part = 0
+
+    def new_part(self) -> ListCache:
+        """Returns an empty cache that shares the size with this one, and no list: for the lists of one tenant."""
+        part = copy.copy(self)
+        part._part = next(self._lists.parts)  # noqa: SLF001 same class
+        return part
 
     def get(self, key: ListKey, unchanged: UnchangedSince | None) -> CachedList | None:
         """Returns the cached list if its range is unchanged since it was read, else None."""
-        entry = self._known.get(key)
+        entry = self._lists.known.get((self._part, key))
         if entry is None or unchanged is None or not unchanged.since <= entry.revision <= unchanged.now:
             return None
-        self._known.move_to_end(key)
+        self._lists.known.move_to_end((self._part, key))
         return entry
 
     def put(self, key: ListKey, cached: CachedList) -> None:
         """Caches a list."""
+        self._lists.put((self._part, key), cached)
+
+
+class _Lists:
+    """The lists of all parts, by part and key."""
+
+    def __init__(self, size: int) -> None:
+        self.known: OrderedDict[tuple[int, ListKey], CachedList] = OrderedDict()
+        self.parts = itertools.count(1)
+        self._free_bytes = size
+        self._max_list_bytes = size // 4
+
+    def put(self, key: tuple[int, ListKey], cached: CachedList) -> None:
         self._evict(key)
         if len(cached.items) > self._max_list_bytes:
             return
-        self._known[key] = cached
-        self._free_bytes -= _size(key, cached)
+        self.known[key] = cached
+        self._free_bytes -= _size(key[1], cached)
         while self._free_bytes < 0:
-            self._evict(next(iter(self._known)))
+            self._evict(next(iter(self.known)))
 
-    def _evict(self, key: ListKey) -> None:
-        entry = self._known.pop(key, None)
+    def _evict(self, key: tuple[int, ListKey]) -> None:
+        entry = self.known.pop(key, None)
         if entry is not None:
-            self._free_bytes += _size(key, entry)
+            self._free_bytes += _size(key[1], entry)
 
 
 def _size(key: ListKey, cached: CachedList) -> int:

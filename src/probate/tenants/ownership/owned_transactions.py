@@ -25,8 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-import msgspec
-
 from probate.api import tenants
 from probate.store.contract import Guard, ReadResult, Record, Txn
 from probate.tenants.ownership import prefixed_keys, stored_labels, tenant_errors, tenant_states
@@ -122,8 +120,9 @@ def adopting_update(txn: Txn, value: bytes, current: ReadResult, *, claimant: st
 
 def owned_delete(txn: Txn, owners: Iterable[str]) -> Txn:
     """Returns the delete, which also removes the entries of the object for these tenants. Those that do not exist are ignored."""
-    entries = [tenants.content_entry(tenant, txn.key) for tenant in owners]
-    return msgspec.structs.replace(txn, remove_entries=tuple(dict.fromkeys([*txn.remove_entries, *entries])))
+    key = txn.key
+    entries = tuple(dict.fromkeys([*txn.remove_entries, *[tenants.content_entry(tenant, key) for tenant in owners]]))
+    return Txn(key, None, txn.expected_revision, txn.add_entries, entries, txn.guards)
 
 
 def _entering(txn: Txn, value: bytes, *, tenant: str, state: TenantState) -> Plan:

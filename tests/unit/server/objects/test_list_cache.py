@@ -61,3 +61,15 @@ def test_oversized_list_is_not_cached_and_evicts_its_predecessor() -> None:
     lists.put(list_key("a"), cached_list(100))
     lists.put(list_key("a"), cached_list(2_600))
     assert lists.get(list_key("a"), unchanged(1, 9)) is None
+
+
+def test_parts_share_the_size_and_no_list() -> None:
+    lists = ListCache(10_000)
+    one, other = lists.new_part(), lists.new_part()
+    one.put(list_key("a"), cached_list(2_400))
+    assert one.get(list_key("a"), unchanged(1, 9)) is not None
+    assert other.get(list_key("a"), unchanged(1, 9)) is lists.get(list_key("a"), unchanged(1, 9)) is None
+    for name in "bcd":
+        other.put(list_key(name), cached_list(2_400))
+    assert one.get(list_key("a"), unchanged(1, 9)) is None
+    assert other.get(list_key("b"), unchanged(1, 9)) is not None
