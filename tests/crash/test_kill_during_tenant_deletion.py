@@ -1,4 +1,4 @@
-"""`kill -9` of servers at each step of a tenant's life: the tenant disappears with all it has, nothing comes back, others stay as they are.
+"""`kill -9` of servers at each step of a tenant's life: it disappears with all it has, nothing comes back, others stay as they are.
 
 Each test looks at the store itself afterwards (`support.tenant_remains`), not at what the server says about it.
 """
@@ -6,6 +6,7 @@ Each test looks at the store itself afterwards (`support.tenant_remains`), not a
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import shutil
 import time
@@ -224,13 +225,13 @@ def test_kill_as_soon_as_the_tenant_is_gone(store: Path) -> None:
     with serving(store, f"{SWEEPERS},{PROVISIONER}") as (_, client):
         assert is_gone(client)
         assert client.post(TENANTS, json={"metadata": {"name": DELETED}}).status_code == 201
-        wait_until(lambda: phase(client, DELETED) == "Active")
+        wait_until(lambda: is_active(client, DELETED))
         assert client.get(f"/api/v1/namespaces/{DELETED}-web").status_code == 404
 
 
-def phase(client: httpx.Client, tenant: str) -> str:
+def is_active(client: httpx.Client, tenant: str) -> bool:
     found: dict[str, Any] = client.get(f"{TENANTS}/{tenant}").json()
-    return str((found.get("status") or {}).get("phase", ""))
+    return (found.get("status") or {}).get("phase") == "Active"
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
@@ -248,9 +249,9 @@ def test_kills_while_a_tenant_is_provisioned(tmp_path: Path, is_deleted: bool) -
         with serving(store, f"{SWEEPERS},{PROVISIONER}") as (_, client):
             if is_deleted:
                 assert client.delete(f"{TENANTS}/{tenant}").status_code == 200
-                wait_until(lambda: is_gone(client, tenant))
+                wait_until(functools.partial(is_gone, client, tenant))
             else:
-                wait_until(lambda: phase(client, tenant) == "Active")
+                wait_until(functools.partial(is_active, client, tenant))
                 names = [one["metadata"]["name"] for one in client.get("/api/v1/namespaces").json()["items"]]
                 assert len([name for name in names if name.startswith(tenant)]) == 4
         there = contents_of_file(store)

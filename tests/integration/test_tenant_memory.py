@@ -29,7 +29,10 @@ GROUP = "memory.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LIMITED: dict[type, tuple[str, ...]] = {
     FlowClassifier: ("_cached",),
-    GenerationalCache: ("_newer", "_older",),
+    GenerationalCache: (
+        "_newer",
+        "_older",
+    ),
     ListCache: ("_known",),
     PrefixedKeys: ("_by_folder", "free_folders"),
     RequestInfoResolver: ("_target_cache", "_info_cache"),

@@ -1,8 +1,8 @@
 """Clients create, change and delete objects of many kinds in three tenants, while one of these is deleted and created again.
 
-They never stop: before, while and after the tenant is deleted, in the physical view and in that of the tenant. Each time it is gone,
-the store itself is searched for what remains of it. The clients of the other tenants notice nothing: each of their requests succeeds,
-and in the end the store holds exactly what they were told.
+They never stop: before, while and after the tenant is deleted, in the physical view and in that of the tenant. Each time it is
+gone, the store itself is searched for what remains of it. The clients of the other tenants notice nothing: each of their requests
+succeeds, and in the end the store holds exactly what they were told.
 """
 
 from __future__ import annotations
