@@ -85,7 +85,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(prepared: Path, tmp_path: Path) -> Path:
-    return shutil.copy(prepared, tmp_path / "probate.db")
+    return Path(shutil.copy(prepared, tmp_path / "probate.db"))
 
 
 @contextmanager

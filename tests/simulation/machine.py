@@ -121,8 +121,10 @@ class Machine:
     ) -> Connection:
         """Ask the server for something; as the administrator of a tenant, if one is given."""
         process = self._process
-        app = process and (process.tenant_app if tenant else process.app)
-        if process is None or app is None or not self.is_up:
+        if process is None or not self.is_up:
+            raise Lost
+        app = process.tenant_app if tenant else process.app
+        if app is None:
             raise Lost
         is_direct = self._random.random() < 0.5
         connection = Connection(method, path, query, body=body, media=media or "application/json", is_direct=is_direct)
