@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from probate.core.generational_cache import GenerationalCache
 from probate.server.flow_classification import FlowClassifier
 from probate.server.objects.list_cache import ListCache
 from probate.server.request import RequestInfoResolver
@@ -28,6 +29,10 @@ GROUP = "memory.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LIMITED: dict[type, tuple[str, ...]] = {
     FlowClassifier: ("_cached",),
+    GenerationalCache: (
+        "_newer",
+        "_older",
+    ),
     ListCache: ("_known",),
     PrefixedKeys: ("_by_folder", "free_folders"),
     RequestInfoResolver: ("_target_cache", "_info_cache"),

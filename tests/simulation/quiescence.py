@@ -20,6 +20,8 @@ _PODS = "objects/pods/"
 _COUNTED = (_PODS, "objects/replicasets.apps/", "objects/replicationcontrollers/")
 _JOB_TRACKING = "batch.kubernetes.io/job-tracking"
 """The finalizer of pods that their Job has not counted yet."""
+_OWN_FINALIZERS = COLLECTORS | {"kubezoo.io/tenant"}
+"""Those that hold an object only as long as it waits: a Tenant loses its own last."""
 _NAMESPACES = "objects/namespaces/-/"
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/-/"
 
@@ -79,7 +81,7 @@ def _held_by_damage(world: ObjectGraph, damaged: Collection[str]) -> Iterator[st
 
 
 def _waits_only(found: Version) -> bool:
-    return found.is_waiting and COLLECTORS.issuperset(found.metadata.finalizers)
+    return found.is_waiting and _OWN_FINALIZERS.issuperset(found.metadata.finalizers)
 
 
 def wrong_replica_counts(history: History, world: ObjectGraph) -> Iterator[str]:

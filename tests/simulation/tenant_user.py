@@ -66,7 +66,7 @@ class TenantUser:
             (self._delete, 8),
             (self._delete_in_view, 6),
             (self._list_in_view, 4),
-            (self._open, 8),
+            (self._open_any, 8),
             (self._delete_tenant, 2),
             (self._create_while_deleting, 3),
             (self._create_again, 2),
@@ -90,9 +90,11 @@ class TenantUser:
 
     # --- tenants ----------------------------------------------------------------------------------------------------------
 
-    async def _open(self, tenant: str = "") -> int:
+    async def _open_any(self) -> None:
+        await self._open(self._rng.choice(IDS))
+
+    async def _open(self, tenant: str) -> int:
         """Creates a tenant, with namespaces and an administrator. Returns the status code of the tenant's creation."""
-        tenant = tenant or self._rng.choice(IDS)
         meta = {"name": tenant, **({"finalizers": [HOLD]} if self._rng.random() < 0.2 else {})}
         code, _ = await self._client.add(TENANT, "", {"metadata": meta})
         if code in (201, 409):

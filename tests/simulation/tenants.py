@@ -1,4 +1,4 @@
-"""Tenants in the simulation: their ids and kinds, and what must be true of them, derived from the commits without Probate's code.
+"""Tenants in the simulation: their ids, their kinds, and what must be true of them, derived from the commits alone.
 
 To whom an object belongs follows from its name: of two tenants that exist, the names of one never begin like those of the other.
 Only the volumes of claims have other names; they belong to whom their label says.

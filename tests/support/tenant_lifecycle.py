@@ -66,5 +66,5 @@ def cached_of(server: TenantServer, tenant: str) -> list[object]:
 
 async def wait_until_evicted(server: TenantServer, tenant: str) -> None:
     async with asyncio.timeout(SECONDS):
-        while cached_of(server, tenant):  # noqa: ASYNC110 nothing tells when the last one is dropped
+        while cached_of(server, tenant):  # noqa: ASYNC110 - what is waited for are tasks of the server
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A raw scan of a store for what remains of a tenant. It reads no index, and uses no code that decides to whom an object belongs.
+"""A raw scan of a store for what remains of a tenant. It uses no index, and no code that decides to whom an object belongs.
 
 Anything counts that has the tenant's prefix in its key, or its label in its value: objects, index entries of all families, and the
 Tenant with its entries. Events of the platform about it do not: they lie in the namespace `default`, and expire.

@@ -241,6 +241,18 @@ async def test_finalizers_of_the_collector_hold_nothing(site: Site, finalizer: s
         await until_gone(site)
 
 
+async def test_a_namespace_waited_for_the_tenant_that_it_owns(site: Site) -> None:
+    namespace = (await site.http.get(WEB)).json()["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": "111111-web", "uid": namespace, "blockOwnerDeletion": True}
+    patch = {"metadata": {"ownerReferences": [owner]}}
+    media = {"Content-Type": "application/merge-patch+json"}
+    assert (await site.http.patch(ONE, json=patch, headers=media)).status_code == 200
+    assert (await site.http.request("DELETE", WEB, json={"propagationPolicy": "Foreground"})).status_code == 200
+    async with running(site):
+        assert (await site.http.delete(ONE)).status_code == 200
+        await until_gone(site)
+
+
 async def test_other_finalizers_of_the_tenant_are_waited_for(site: Site) -> None:
     """Nothing else is left then, and the tenant's own finalizer goes last."""
     media = {"Content-Type": "application/merge-patch+json"}
