@@ -12,7 +12,7 @@ import pytest
 
 from probate.core.generational_cache import GenerationalCache
 from probate.server.flow_classification import FlowClassifier
-from probate.server.objects.list_cache import ListCache
+from probate.server.objects.list_cache import _Lists
 from probate.server.request import RequestInfoResolver
 from probate.store.unchanged_since import UnchangedSinceTracker
 from probate.tenants.ownership.prefixed_keys import PrefixedKeys
@@ -33,7 +33,7 @@ LIMITED: dict[type, tuple[str, ...]] = {
         "_newer",
         "_older",
     ),
-    ListCache: ("_known",),
+    _Lists: ("known",),
     PrefixedKeys: ("_by_folder", "free_folders"),
     RequestInfoResolver: ("_target_cache", "_info_cache"),
     TenantStates: ("_cached",),
