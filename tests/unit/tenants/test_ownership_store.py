@@ -231,6 +231,29 @@ async def test_stale_absence_permits_nothing(engine: Store) -> None:
     assert await entries(engine, ONE) == {ROLE, POD, NAMESPACE}
 
 
+async def test_stale_absence_refused_the_first_object_that_already_had_the_label(engine: Store) -> None:
+    """The tenant was created by another server: a create through the tenant's view, which sets the label, was refused."""
+    one, other = OwnershipStore(engine), OwnershipStore(engine)
+    committed(await one.commit(contract.create(POD, value())))
+    await create_tenant(other, ONE)
+    committed(await one.commit(contract.create(f"{POD}2", value(LABEL))))
+    assert await entries(engine, ONE) == {f"{POD}2"}
+
+
+@pytest.mark.parametrize("commits_many", [False, True])
+async def test_stale_closing_refused_the_objects_of_a_namesake(engine: Store, commits_many: bool) -> None:
+    one, other = OwnershipStore(engine), OwnershipStore(engine)
+    await create_tenant(other, ONE)
+    await close_tenant(other, ONE)
+    with pytest.raises(errors.Forbidden):
+        await one.commit(contract.create(POD, value()))
+    await remove_tenant(other, ONE)
+    await create_tenant(other, ONE)
+    txn = contract.create(POD, value())
+    committed((await one.commit_many([txn]))[0] if commits_many else await one.commit(txn))
+    assert await entries(engine, ONE) == {POD}
+
+
 async def test_stale_openness_permits_nothing(engine: Store) -> None:
     stale, other = OwnershipStore(engine), OwnershipStore(engine)
     await create_tenant(other, ONE)

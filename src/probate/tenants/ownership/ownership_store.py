@@ -12,7 +12,7 @@ and guards that the tenant is what it was taken for. Together with the Tenant's 
 
 **Stale states do no harm.** What is known about a tenant is cached, on every server separately. It is always a guard of the
 transaction that relies on it. If such a guard fails, the state is read again and the transaction planned again, `MAX_TRIES`
-times.
+times. A refusal is no transaction, so the state behind it is read again as well.
 
 Reads and watches are the wrapped store's own methods: they cost nothing more.
 """
@@ -22,10 +22,11 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from probate.core import errors
 from probate.store.contract import CommitResult, FailedGuards, Guard, Store, Txn
 from probate.tenants.ownership import tenant_errors, tenant_states
 from probate.tenants.ownership.new_objects import NewObjects
-from probate.tenants.ownership.owned_transactions import Terminating
+from probate.tenants.ownership.owned_transactions import Plan, Terminating
 from probate.tenants.ownership.tenant_states import CLOSED
 from probate.tenants.ownership.transaction_planner import TransactionPlanner
 
@@ -87,7 +88,7 @@ class OwnershipStore:
 
     async def _commit_owned(self, txn: Txn) -> CommitResult:
         for _ in range(MAX_TRIES):
-            [plan] = await self._planner.plans((txn,))
+            [plan] = await self._plans((txn,))
             if isinstance(plan, Terminating):
                 raise tenant_errors.terminating(txn.key, plan.tenant)
             outcome = await self._commit(plan)
@@ -96,11 +97,22 @@ class OwnershipStore:
                 return outcome if failed is None else FailedGuards(failed)
         return outcome
 
+    async def _plans(self, txns: Sequence[Txn]) -> list[Plan]:
+        """Returns a plan for each transaction. No guard confirms a refusal, so none is based on what is cached of a tenant."""
+        try:
+            plans = await self._planner.plans(txns)
+            if not any(isinstance(plan, Terminating) for plan in plans):
+                return plans
+        except (errors.Forbidden, errors.Invalid):
+            pass
+        self._planner.states.drop({tenant for txn in txns for tenant in self._planner.tenants_of(txn)})
+        return await self._planner.plans(txns)
+
     async def _commit_many_owned(self, txns: tuple[Txn, ...]) -> list[CommitResult]:
         results: dict[int, CommitResult] = {}
         left = list(range(len(txns)))
         for _ in range(MAX_TRIES):
-            plans = await self._planner.plans([txns[number] for number in left])
+            plans = await self._plans([txns[number] for number in left])
             ready: dict[int, Txn] = {}
             for number, plan in zip(left, plans, strict=True):
                 if isinstance(plan, Terminating):
