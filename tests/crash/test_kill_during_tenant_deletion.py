@@ -32,7 +32,7 @@ HOLD = "example.com/hold"
 DELETED, OTHER = "111111", "222222"
 MAPS = 1_500
 """ConfigMaps of each of the two namespaces of the tenant that is deleted."""
-ROUNDS, KILLS = 6, 3
+ROUNDS, MORE_ROUNDS, KILLS = 3, 12, 3
 SECONDS = 60.0
 NOBODY = "none"
 SWEEPERS = "namespace-controller,customresourcedefinition-finalizer-controller,tenant-deletion-controller"
@@ -165,9 +165,10 @@ def test_kill_after_the_tenant_was_closed(store: Path) -> None:
     check_only_that_tenant_is_gone(store, before)
 
 
-def test_kills_in_the_middle_of_the_sweep(store: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(MORE_ROUNDS, marks=pytest.mark.long)])
+def test_kills_in_the_middle_of_the_sweep(store: Path, tmp_path: Path, rounds: int) -> None:
     before, rng, in_the_middle = released(store), random.Random(), 0  # noqa: S311
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         folder = tmp_path / str(turn)
         folder.mkdir()
         path = Path(shutil.copy(store, folder / "probate.db"))
@@ -183,7 +184,7 @@ def test_kills_in_the_middle_of_the_sweep(store: Path, tmp_path: Path) -> None:
             in_the_middle += 0 < len(remains(contents_of_file(path), DELETED)) < left
         finish(path)
         check_only_that_tenant_is_gone(path, before)
-    assert in_the_middle > ROUNDS / 2
+    assert in_the_middle > rounds / 2
 
 
 def kill_after(server: ServerProcess, client: httpx.Client, deletions: int) -> None:
