@@ -23,7 +23,7 @@ from support.tenant_server import TenantServer, user_of
 
 FIRST = 20
 """Tenants after which everything is there that a server with tenants has."""
-TENANTS, ALL_TENANTS = 60, 1_000
+TENANTS, ALL_TENANTS = 150, 1_000
 MAX_TURNS = 10_000
 GROUP = "memory.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
