@@ -17,7 +17,7 @@ from support.in_process_server import Response
 from support.virtual_time_server import MERGE_PATCH
 
 DATA = Path(__file__).parents[1] / "data" / "conformance" / "scenarios.jsonl"
-MOMENT = 0.00097
+MOMENT = 0.0013
 ABSENT_UID = "00000000-0000-4000-8000-000000000000"
 
 Note = dict[str, Any]

@@ -36,7 +36,7 @@ SAVE_SECONDS = 5.0
 """How often the position is saved at most."""
 SAVE_CHANGES = 1_000
 """Irrelevant changes after which the position is saved anyway: they would be read again after a restart."""
-NEW_OBJECT_SECONDS = 0.003
+NEW_OBJECT_SECONDS = 0.004
 """How long a new object with a missing owner is left alone: the client that created it may be about to write more. An object that
 was marked to be removed at once is left that long to the request that marked it."""
 
