@@ -28,7 +28,7 @@ from probate.server.request import Target
 from probate.server.response import Response
 from probate.server.storage import index_entries, storage_keys
 from probate.store import contract, pagination
-from probate.store.contract import FailedGuards, Revision, Store
+from probate.store.contract import EmptyRange, FailedGuards, Guard, Revision, Store
 
 VERB = "unsafe-delete-ignore-read-errors"
 PAGE = 2_000
@@ -44,8 +44,13 @@ async def remove(context: ServerContext, user: User, target: Target) -> Response
     damaged = await _damaged(context.store, storage_keys.object_key(target.resource, target.namespace or "", target.name), target)
     revision = Revision(damaged.revision)
     entries = await _entries(context.store, damaged.key, revision)
-    outcome = await context.store.commit(contract.delete(damaged.key, revision=revision, remove_entries=entries))
+    guards = _content_guards(damaged.key)
+    outcome = await context.store.commit(contract.delete(damaged.key, revision=revision, remove_entries=entries, guards=guards))
     if isinstance(outcome, FailedGuards):
+        if set(guards) & set(outcome.guards):
+            raise errors.Conflict(
+                f"tenant {target.name} still has objects, whose names begin with {target.name}-: delete these first"
+            )
         raise api_errors.modified(target.resource, target.name)
     details = facts(
         resource=str(target.resource.group_resource),
@@ -68,6 +73,11 @@ async def _damaged(store: Store, key: str, target: Target) -> errors.DamagedObje
         raise api_errors.not_found(target.resource, target.name)
     reason = "applies only to objects whose stored data is damaged. This object can be read: delete it without the option"
     raise api_errors.invalid(target.resource, target.name, [field_errors.invalid(FieldPath(delete_options.UNSAFE), True, reason)])
+
+
+def _content_guards(key: str) -> tuple[Guard, ...]:
+    """Returns the guard that a Tenant has no objects: they would stay without a tenant that could be deleted."""
+    return (EmptyRange(tenants.content_range(object_keys.name_in(key))),) if key.startswith(tenants.TENANTS_RANGE) else ()
 
 
 async def _entries(store: Store, key: str, revision: Revision) -> list[str]:

@@ -328,12 +328,15 @@ async def test_a_damaged_tenant_that_is_removed_by_force_is_closed(server: InPro
     assert not await is_open(server)
 
 
-@pytest.mark.xfail(strict=True, reason="the forced removal of a damaged Tenant is not guarded by the emptiness of its range")
-async def test_a_damaged_tenant_that_is_removed_by_force_leaves_nothing_without_a_tenant(server: InProcessServer) -> None:
+async def test_a_damaged_tenant_that_was_removed_by_force_left_objects_without_a_tenant(server: InProcessServer) -> None:
     await make(server)
     await server.create("namespaces", "", {"metadata": {"name": "111111-web"}})
     await damage(server, tenants.tenant_key("111111"))
-    await server.request("DELETE", ONE, FORCE)
-    record = await server.store.read("objects/namespaces/-/111111-web")
-    is_there = (await server.engine.nonempty_ranges([tenants.TENANTS_RANGE])) != set()
-    assert record is None or is_there
+    refused = await server.request("DELETE", ONE, FORCE)
+    assert (refused.code, refused.json["reason"]) == (409, "Conflict")
+    assert "still has objects" in refused.json["message"]
+    assert await is_open(server)
+    namespace = await server.store.read("objects/namespaces/-/111111-web")
+    assert namespace is not None
+    await server.store.commit(contract.delete(namespace.key, revision=namespace.revision))
+    assert (await server.request("DELETE", ONE, FORCE)).code == 200
